@@ -1,0 +1,177 @@
+"""From a handler's signature to its payload and back, by types.
+
+The payload of a job is a JSON object with one member for each parameter. What the types say is
+checked at submission, by reading back exactly what a worker will read, and again at execution.
+Types: everything that msgspec knows (numbers, text, dates, UUID, Decimal, enums, dataclasses,
+TypedDict, NamedTuple, attrs, msgspec structs, unions, containers) and pydantic models.
+"""
+
+import difflib
+import inspect
+import re
+import typing
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from mainspring.app.context import Context
+from mainspring.domain.errors import InvalidPayload
+from mainspring.domain.payload import check_finite
+
+_PATH: Final = re.compile(r" - at `([^`]+)`$")
+_UNKNOWN: Final = re.compile(r"unknown field `([^`]+)`")
+_MISSING: Final = re.compile(r"missing required field `([^`]+)`")
+
+
+class Codec:
+    """Encodes a call of one function as JSON, decodes it into keyword arguments."""
+
+    __slots__ = ("_decoder", "_kind", "_returns", "_signature", "_struct", "takes_context")
+
+    def __init__(self, kind: str, function: Callable[..., Any]) -> None:
+        """Read the signature; refuse, at declaration, what a payload cannot express."""
+        self._kind = kind
+        signature = inspect.signature(function)
+        hints = _hints(kind, function)
+        parameters = list(signature.parameters.values())
+        self.takes_context = bool(parameters) and _is_context(parameters[0], hints)
+        if self.takes_context:
+            parameters = parameters[1:]
+        self._signature = signature.replace(parameters=parameters)
+        self._struct = _struct(kind, parameters, hints)
+        self._decoder = msgspec.json.Decoder(self._struct, dec_hook=_from_plain)
+        self._returns = hints.get("return", Any)
+
+    def encode(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bytes:
+        """Return the payload of a call, validated, or raise ``InvalidPayload``."""
+        try:
+            bound = self._signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise InvalidPayload(f"{self._kind}: {error}", hint=self.usage()) from None
+        payload = _to_json(self._kind, dict(bound.arguments))
+        self.decode(payload)
+        return payload
+
+    def decode(self, payload: bytes) -> dict[str, Any]:
+        """Return keyword arguments for the function, or raise ``InvalidPayload``."""
+        try:
+            found = self._decoder.decode(payload)
+        except (msgspec.DecodeError, ValueError, TypeError, RecursionError) as error:
+            raise self._explain(error) from None
+        values = ((name, getattr(found, name)) for name in self._struct.__struct_fields__)
+        return {name: value for name, value in values if value is not msgspec.UNSET}
+
+    def encode_result(self, value: object) -> bytes | None:
+        """Return a result as JSON text; ``None`` stays ``None``."""
+        return None if value is None else _to_json(f"the result of {self._kind}", value)
+
+    def decode_result(self, result: bytes | None) -> Any:
+        """Return a result in the type that the function declares."""
+        if result is None:
+            return None
+        if self._returns in (Any, None, type(None)):
+            return msgspec.json.decode(result)
+        return msgspec.json.decode(result, type=self._returns, dec_hook=_from_plain)
+
+    def schema(self) -> str:
+        """Return the JSON Schema of the payload, as text."""
+        try:
+            schema = msgspec.json.schema(self._struct, schema_hook=_schema_of)
+        except (TypeError, msgspec.ValidationError):
+            schema = {"type": "object"}
+        return msgspec.json.encode(schema, order="deterministic").decode()
+
+    def usage(self) -> str:
+        """Return how the call is written: ``greet(name: str)``."""
+        shown = self._signature.replace(return_annotation=inspect.Signature.empty)
+        return f"it takes {self._kind}{shown}"
+
+    def _explain(self, error: Exception) -> InvalidPayload:
+        text = str(error)
+        where = _PATH.search(text)
+        pointer = where.group(1) if where else "$"
+        text = _PATH.sub("", text)
+        hint = self.usage()
+        if unknown := _UNKNOWN.search(text):
+            near = difflib.get_close_matches(unknown.group(1), self._struct.__struct_fields__, 1)
+            text = f"there is no parameter {unknown.group(1)!r}"
+            hint = f"did you mean {near[0]!r}? {hint}" if near else hint
+        elif missing := _MISSING.search(text):
+            text = f"the parameter {missing.group(1)!r} is missing"
+        at = "" if pointer == "$" else f" at {pointer}"
+        return InvalidPayload(
+            f"{self._kind}: {text}{at}", hint=hint, details={"pointer": pointer, "kind": self._kind}
+        )
+
+
+def _hints(kind: str, function: Callable[..., Any]) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(function, include_extras=True)
+    except NameError as error:
+        raise TypeError(
+            f"{kind}: the annotation {error.name!r} cannot be resolved; import it at module level"
+        ) from error
+
+
+def _is_context(parameter: inspect.Parameter, hints: Mapping[str, Any]) -> bool:
+    hint = hints.get(parameter.name)
+    return hint is Context or typing.get_origin(hint) is Context
+
+
+def _struct(
+    kind: str, parameters: list[inspect.Parameter], hints: Mapping[str, Any]
+) -> type[msgspec.Struct]:
+    fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
+    for parameter in parameters:
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            raise TypeError(
+                f"{kind}: the parameter {parameter} cannot be a member of a JSON object; "
+                "give every parameter a name"
+            )
+        hint = hints.get(parameter.name, Any)
+        if parameter.default is parameter.empty:
+            fields.append((parameter.name, hint))
+        else:
+            fields.append((parameter.name, hint | msgspec.UnsetType, msgspec.UNSET))
+    return msgspec.defstruct(
+        _struct_name(kind), fields, kw_only=True, forbid_unknown_fields=True, frozen=True
+    )
+
+
+def _struct_name(kind: str) -> str:
+    words = re.findall(r"[A-Za-z0-9]+", kind)
+    return "".join(word.capitalize() for word in words) + "Payload"
+
+
+def _to_json(what: str, value: object) -> bytes:
+    try:
+        encoded = msgspec.json.encode(value, enc_hook=_to_plain)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise InvalidPayload(f"{what}: {error}", hint="use values that JSON can hold") from None
+    # The encoder writes NaN and infinity as null; only then is a closer look worth its time.
+    if b"null" in encoded:
+        check_finite(value)
+    return encoded
+
+
+def _to_plain(value: Any) -> Any:
+    """Encode pydantic models without importing pydantic."""
+    dump = getattr(value, "model_dump", None)
+    if dump is not None:
+        return dump(mode="json")
+    raise TypeError(f"a {type(value).__name__} cannot be written as JSON")
+
+
+def _from_plain(wanted: type, value: Any) -> Any:
+    validate = getattr(wanted, "model_validate", None)
+    if validate is not None:
+        return validate(value)
+    raise TypeError(f"cannot read a {wanted!r} from JSON")
+
+
+def _schema_of(wanted: type) -> dict[str, Any]:
+    schema = getattr(wanted, "model_json_schema", None)
+    if schema is not None:
+        return dict(schema())
+    raise NotImplementedError

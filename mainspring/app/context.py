@@ -1,0 +1,150 @@
+"""What a running handler sees of its attempt, and what it may tell."""
+
+import threading
+from collections.abc import Callable
+from datetime import datetime
+from typing import Generic, Protocol, TypeVar
+
+from mainspring.app.signals import JobCancelled
+from mainspring.domain.ids import show_job
+
+Deps = TypeVar("Deps")
+
+
+class LogSink(Protocol):
+    """Takes the log lines of one attempt (the worker keeps and bounds them)."""
+
+    def __call__(self, level: str, message: str, fields: dict[str, object]) -> None:
+        """Take one line."""
+        ...
+
+
+class ProgressSink(Protocol):
+    """Takes the progress of one attempt."""
+
+    def __call__(self, done: float, total: float | None, note: str) -> None:
+        """Take the latest state."""
+        ...
+
+
+class JobLog:
+    """``ctx.log``: structured lines, kept with the attempt and passed on to logging."""
+
+    __slots__ = ("_sink",)
+
+    def __init__(self, sink: LogSink) -> None:
+        """Write into ``sink``."""
+        self._sink = sink
+
+    def debug(self, message: str, **fields: object) -> None:
+        """Keep a line for those who look closely."""
+        self._sink("debug", message, fields)
+
+    def info(self, message: str, **fields: object) -> None:
+        """Keep a line about normal work."""
+        self._sink("info", message, fields)
+
+    def warning(self, message: str, **fields: object) -> None:
+        """Keep a line about something odd."""
+        self._sink("warning", message, fields)
+
+    def error(self, message: str, **fields: object) -> None:
+        """Keep a line about something wrong."""
+        self._sink("error", message, fields)
+
+
+class Context(Generic[Deps]):
+    """One attempt, from the inside. The first parameter of a handler, if it wants it.
+
+    >>> @app.job()
+    ... def export(ctx: Context, pages: int) -> None:
+    ...     for page in range(pages):
+    ...         ctx.raise_if_cancelled()
+    ...         ctx.progress(page + 1, pages, "writing")
+    """
+
+    __slots__ = (
+        "_cancelled",
+        "_deps",
+        "_progress",
+        "attempt",
+        "created_at",
+        "due_at",
+        "idempotency_key",
+        "job_id",
+        "kind",
+        "log",
+        "max_attempts",
+        "queue",
+        "started_at",
+        "tenant",
+        "timeout_seconds",
+        "tries",
+    )
+
+    def __init__(  # noqa: PLR0913 - options, all by name
+        self,
+        *,
+        job_id: bytes,
+        attempt: int,
+        kind: str,
+        queue: str = "default",
+        tenant: str = "default",
+        tries: int = 1,
+        max_attempts: int = 5,
+        due_at: datetime,
+        started_at: datetime,
+        created_at: datetime,
+        timeout_seconds: float = 300.0,
+        effect_key: str | None = None,
+        deps: Deps | None = None,
+        log: LogSink,
+        progress: ProgressSink,
+        cancelled: threading.Event | Callable[[], bool],
+    ) -> None:
+        """Describe one attempt; made by the worker, or by tests."""
+        self.job_id = show_job(job_id)
+        #: The fence: grows with every claim. Pass it on to stores that can refuse older ones.
+        self.attempt = attempt
+        self.kind = kind
+        self.queue = queue
+        self.tenant = tenant
+        #: Which execution this is, of at most ``max_attempts``.
+        self.tries = tries
+        self.max_attempts = max_attempts
+        self.due_at = due_at
+        self.started_at = started_at
+        self.created_at = created_at
+        self.timeout_seconds = timeout_seconds
+        #: The same in every attempt of the job: hand it to payment providers and the like.
+        self.idempotency_key = effect_key or self.job_id
+        self.log = JobLog(log)
+        self._deps = deps
+        self._progress = progress
+        self._cancelled = cancelled
+
+    @property
+    def deps(self) -> Deps:
+        """Return what the app's lifespan yielded."""
+        if self._deps is None:
+            raise RuntimeError("this app has no lifespan, so there are no dependencies")
+        return self._deps
+
+    @property
+    def cancelled(self) -> bool:
+        """Tell whether this attempt should stop: cancelled, timed out, lease lost, or shut down."""
+        flag = self._cancelled
+        return flag.is_set() if isinstance(flag, threading.Event) else flag()
+
+    def raise_if_cancelled(self) -> None:
+        """Stop here, by ``JobCancelled``, if this attempt should stop. Call it in long loops."""
+        if self.cancelled:
+            raise JobCancelled
+
+    def progress(self, done: float, total: float | None = None, note: str = "") -> None:
+        """Tell how far this is; shown on the command line and the page. Cheap to call often."""
+        self._progress(done, total, note)
+
+    def __repr__(self) -> str:
+        """Name the attempt."""
+        return f"<Context {self.kind} {self.job_id}:{self.attempt}>"

@@ -1,0 +1,133 @@
+"""A handler: the user's function with its name, its defaults and its codec."""
+
+import inspect
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any, Literal
+
+import msgspec
+
+from mainspring.app.codec import Codec
+from mainspring.app.durations import milliseconds
+from mainspring.domain.errors import InvalidInput
+from mainspring.domain.job import (
+    DEFAULT_MAX_ATTEMPTS,
+    DEFAULT_MAX_CRASHES,
+    DEFAULT_QUEUE,
+    Backoff,
+    HandlerInfo,
+    Priority,
+)
+from mainspring.domain.limits import (
+    KIND_CHARACTERS_MAX,
+    MAX_ATTEMPTS_MAX,
+    MAX_CRASHES_MAX,
+    QUEUE_CHARACTERS_MAX,
+    TIMEOUT_SECONDS_MAX,
+)
+from mainspring.domain.names import check_name, check_range, priority_of
+
+Mode = Literal["async", "thread", "process"]
+
+
+class Retry(msgspec.Struct, frozen=True, kw_only=True):
+    """How failures of a handler are retried.
+
+    >>> Retry(max_attempts=6, initial="2s", cap="5m")
+    Retry(max_attempts=6, initial='2s', factor=2.0, cap='5m', jitter=0.3, max_crashes=3, on=())
+    """
+
+    max_attempts: int = DEFAULT_MAX_ATTEMPTS
+    initial: str | timedelta = "1s"
+    factor: float = 2.0
+    cap: str | timedelta = "300s"
+    jitter: float = 0.3
+    #: How many times the job may take its process down before it is poison.
+    max_crashes: int = DEFAULT_MAX_CRASHES
+    #: Only these exceptions are retried; an empty tuple means every one.
+    on: tuple[type[BaseException], ...] = ()
+
+    def backoff(self) -> Backoff:
+        """Return the back-off in the form that is stored."""
+        if not 1 <= self.factor <= 100:
+            raise InvalidInput(f"factor: {self.factor} is not between 1 and 100")
+        if not 0 <= self.jitter <= 1:
+            raise InvalidInput(f"jitter: {self.jitter} is not between 0 and 1")
+        return Backoff(
+            initial_ms=milliseconds(self.initial, name="initial"),
+            factor=self.factor,
+            cap_ms=milliseconds(self.cap, name="cap"),
+            jitter=self.jitter,
+        )
+
+
+class Handler:
+    """One kind of work: found by ``kind``, run by a worker in its ``mode``."""
+
+    __slots__ = ("codec", "function", "info", "kind", "mode", "retry_on", "takes_context")
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        kind: str,
+        info: HandlerInfo,
+        retry_on: tuple[type[BaseException], ...],
+        mode: Mode,
+    ) -> None:
+        """Keep the declaration; ``info`` is what submissions and other processes need of it."""
+        self.function = function
+        self.kind = kind
+        self.codec = Codec(kind, function)
+        self.takes_context = self.codec.takes_context
+        self.mode: Mode = mode
+        self.retry_on = retry_on
+        self.info = msgspec.structs.replace(info, schema=self.codec.schema())
+
+    def decode(self, payload: bytes) -> dict[str, Any]:
+        """Return keyword arguments from a payload, or raise ``InvalidPayload``."""
+        return self.codec.decode(payload)
+
+    def encode_result(self, value: object) -> bytes | None:
+        """Return the result as JSON text, or raise ``InvalidPayload``."""
+        return self.codec.encode_result(value)
+
+    def is_permanent(self, error: BaseException) -> bool:
+        """Tell whether the declaration forbids to retry after this exception."""
+        return bool(self.retry_on) and not isinstance(error, self.retry_on)
+
+
+def mode_of(function: Callable[..., Any], *, isolated: bool) -> Mode:
+    """Return how a function is run: on the loop, in a thread, or in a process of its own."""
+    if isolated:
+        return "process"
+    return "async" if inspect.iscoroutinefunction(function) else "thread"
+
+
+def handler_info(  # noqa: PLR0913 - options, all by name
+    *,
+    kind: str,
+    queue: str = DEFAULT_QUEUE,
+    priority: str | int = Priority.NORMAL,
+    retry: Retry | None = None,
+    timeout: str | timedelta = "5m",
+    on_exhausted: str | None = None,
+    mode: Mode = "async",
+    doc: str = "",
+) -> HandlerInfo:
+    """Return the validated defaults of a handler, or raise naming the option that is wrong."""
+    chosen = retry or Retry()
+    return HandlerInfo(
+        kind=check_name("kind", kind, KIND_CHARACTERS_MAX),
+        queue=check_name("queue", queue, QUEUE_CHARACTERS_MAX),
+        priority=priority_of(priority),
+        max_attempts=check_range("max_attempts", chosen.max_attempts, 1, MAX_ATTEMPTS_MAX),
+        max_crashes=check_range("max_crashes", chosen.max_crashes, 1, MAX_CRASHES_MAX),
+        backoff=None if retry is None else chosen.backoff(),
+        timeout_ms=check_range(
+            "timeout (ms)", milliseconds(timeout, name="timeout"), 1, TIMEOUT_SECONDS_MAX * 1_000
+        ),
+        on_exhausted=on_exhausted,
+        mode=mode,
+        doc=doc,
+    )

@@ -1,0 +1,88 @@
+"""Ids: 128 bits, ordered by time (UUIDv7), shown as a prefix and 26 characters of base 32.
+
+Inside the product an id is its 16 bytes. The shown form appears at the edges only: command line,
+wire, logs, messages. Making a new id needs a clock and dice, so it lives in ``ports.entropy``.
+"""
+
+from datetime import UTC, datetime, timedelta
+from typing import Final, NewType
+
+from mainspring.domain.errors import InvalidId
+
+JobId = NewType("JobId", bytes)
+WorkerId = NewType("WorkerId", bytes)
+
+JOB: Final = "job"
+WORKER: Final = "wrk"
+SCHEDULE: Final = "sch"
+DAG: Final = "dag"
+DAG_RUN: Final = "run"
+PREFIXES: Final = frozenset({JOB, WORKER, SCHEDULE, DAG, DAG_RUN})
+
+_ALPHABET: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+# Crockford's reading rules: people type O for 0 and I or L for 1, in either case.
+_VALUE_OF: Final = (
+    {letter: value for value, letter in enumerate(_ALPHABET)}
+    | {letter.lower(): value for value, letter in enumerate(_ALPHABET)}
+    | {"O": 0, "o": 0, "I": 1, "i": 1, "L": 1, "l": 1}
+)
+_PAIRS: Final = tuple(a + b for a in _ALPHABET for b in _ALPHABET)
+_SHOWN_LENGTH: Final = 26
+_ID_BYTES: Final = 16
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def show(prefix: str, raw: bytes) -> str:
+    """Return the shown form, for example ``job_01JD3K…`` (26 characters after the prefix)."""
+    number = int.from_bytes(raw, "big")
+    # Two characters (ten bits) at a time: half the steps of the letter-wise loop.
+    pairs = [_PAIRS[(number >> shift) & 1023] for shift in range(120, -1, -10)]
+    return f"{prefix}_{''.join(pairs)}"
+
+
+def show_job(job_id: bytes) -> str:
+    """Return the shown form of a job's id."""
+    return show(JOB, job_id)
+
+
+def show_attempt(job_id: bytes, attempt: int) -> str:
+    """Return ``job_…:3``, the name of one attempt."""
+    return f"{show(JOB, job_id)}:{attempt}"
+
+
+def parse(prefix: str, text: str) -> bytes:
+    """Read the shown form back into 16 bytes, or raise ``InvalidId`` saying what is wrong."""
+    found, separator, digits = text.partition("_")
+    if not separator or found != prefix:
+        raise InvalidId(
+            f"{text!r} is not the id of a {prefix}: it must begin with {prefix}_",
+            hint=f"copy the whole id, for example {prefix}_01JD3M0V5T7QK4C8R2N6W9XYZA",
+        )
+    if len(digits) != _SHOWN_LENGTH:
+        raise InvalidId(
+            f"{text!r} has {len(digits)} characters after {prefix}_, an id has {_SHOWN_LENGTH}",
+            hint="copy the whole id",
+        )
+    number = 0
+    for position, letter in enumerate(digits):
+        value = _VALUE_OF.get(letter)
+        if value is None:
+            raise InvalidId(
+                f"{text!r} contains {letter!r} at position {len(prefix) + 2 + position}, "
+                "which no id contains",
+                hint="an id has digits and letters without U",
+            )
+        number = number << 5 | value
+    if number >> 128:
+        raise InvalidId(f"{text!r} is larger than any id", hint="copy the whole id")
+    return number.to_bytes(_ID_BYTES, "big")
+
+
+def parse_job(text: str) -> JobId:
+    """Read a job's id; ``job_…:3`` (an attempt of it) names the job as well."""
+    return JobId(parse(JOB, text.partition(":")[0]))
+
+
+def created_at(raw: bytes) -> datetime:
+    """Return the instant at which a time-ordered id was made, to the millisecond."""
+    return _EPOCH + timedelta(milliseconds=int.from_bytes(raw[:6], "big"))

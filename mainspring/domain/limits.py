@@ -1,0 +1,63 @@
+"""Every limit of the product: name with its unit last, default, and what it protects.
+
+Settings may lower or raise most of them; ``docs/reference/limits.md`` lists this table.
+"""
+
+from typing import Final, NamedTuple
+
+
+class Limit(NamedTuple):
+    """One bound: its default and the sentence that the documentation prints."""
+
+    name: str
+    default: int
+    why: str
+
+
+_ALL: Final = (
+    Limit("payload_bytes_max", 1_048_576, "A payload as JSON text; larger ones are refused."),
+    Limit("payload_depth_max", 64, "Nesting of a payload; JSON readers differ beyond it."),
+    Limit("payload_elements_max", 100_000, "Values in a payload; small text can hide many."),
+    Limit("inline_bytes_max", 16_384, "Larger payloads and results go to the object store."),
+    Limit("result_bytes_max", 8_388_608, "A handler's result as JSON text."),
+    Limit("kind_characters_max", 128, "The name of a handler."),
+    Limit("queue_characters_max", 64, "The name of a queue."),
+    Limit("tenant_characters_max", 64, "The name of a tenant."),
+    Limit("key_characters_max", 256, "A submission key or effect key."),
+    Limit("submit_jobs_max", 10_000, "Jobs in one bulk submission."),
+    Limit("claim_jobs_max", 1_000, "Jobs in one claim."),
+    Limit("page_items_max", 500, "Items in one page of a list."),
+    Limit("recover_jobs_max", 200, "Attempts that one recovery step closes."),
+    Limit("max_attempts_max", 1_000, "Executions of one job."),
+    Limit("max_crashes_max", 100, "Process deaths that one job may cause."),
+    Limit("delay_seconds_max", 315_360_000, "How far ahead a job may be due: ten years."),
+    Limit("timeout_seconds_max", 604_800, "The longest attempt: seven days."),
+    Limit("log_lines_max", 1_000, "Log lines kept for one attempt."),
+    Limit("log_line_bytes_max", 8_192, "One log line; the rest of it is cut."),
+    Limit("error_bytes_max", 16_384, "An error's message and traceback, as kept."),
+    Limit("submission_key_hours", 24, "How long a submission key is remembered."),
+)
+
+LIMITS: Final = {limit.name: limit for limit in _ALL}
+
+PAYLOAD_BYTES_MAX: Final = LIMITS["payload_bytes_max"].default
+PAYLOAD_DEPTH_MAX: Final = LIMITS["payload_depth_max"].default
+PAYLOAD_ELEMENTS_MAX: Final = LIMITS["payload_elements_max"].default
+INLINE_BYTES_MAX: Final = LIMITS["inline_bytes_max"].default
+RESULT_BYTES_MAX: Final = LIMITS["result_bytes_max"].default
+KIND_CHARACTERS_MAX: Final = LIMITS["kind_characters_max"].default
+QUEUE_CHARACTERS_MAX: Final = LIMITS["queue_characters_max"].default
+TENANT_CHARACTERS_MAX: Final = LIMITS["tenant_characters_max"].default
+KEY_CHARACTERS_MAX: Final = LIMITS["key_characters_max"].default
+SUBMIT_JOBS_MAX: Final = LIMITS["submit_jobs_max"].default
+CLAIM_JOBS_MAX: Final = LIMITS["claim_jobs_max"].default
+PAGE_ITEMS_MAX: Final = LIMITS["page_items_max"].default
+RECOVER_JOBS_MAX: Final = LIMITS["recover_jobs_max"].default
+MAX_ATTEMPTS_MAX: Final = LIMITS["max_attempts_max"].default
+MAX_CRASHES_MAX: Final = LIMITS["max_crashes_max"].default
+DELAY_SECONDS_MAX: Final = LIMITS["delay_seconds_max"].default
+TIMEOUT_SECONDS_MAX: Final = LIMITS["timeout_seconds_max"].default
+LOG_LINES_MAX: Final = LIMITS["log_lines_max"].default
+LOG_LINE_BYTES_MAX: Final = LIMITS["log_line_bytes_max"].default
+ERROR_BYTES_MAX: Final = LIMITS["error_bytes_max"].default
+SUBMISSION_KEY_HOURS: Final = LIMITS["submission_key_hours"].default

@@ -1,0 +1,124 @@
+"""What a payload may be: one JSON object, in strict JSON, within the limits.
+
+The payload is kept as the text that was given. Readers of JSON differ on NaN, repeated keys, lone
+surrogates, huge numbers and deep nesting, so all of these are refused here, at the edge, and
+nothing behind it has to wonder.
+"""
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from mainspring.domain.errors import InvalidPayload, NotJson, PayloadTooDeep, PayloadTooLarge
+from mainspring.domain.limits import (
+    PAYLOAD_BYTES_MAX,
+    PAYLOAD_DEPTH_MAX,
+    PAYLOAD_ELEMENTS_MAX,
+)
+
+_BRACKETS: Final = re.compile(rb"[\[\]{}]")
+#: JSON readers in other languages keep integers only up to here.
+_EXACT_INTEGER_MAX: Final = 2**53
+
+
+def check(payload: bytes, *, bytes_max: int = PAYLOAD_BYTES_MAX, what: str = "payload") -> object:
+    """Return the decoded payload, or raise the error that says what is wrong with it."""
+    if len(payload) > bytes_max:
+        raise PayloadTooLarge(
+            f"the {what} has {len(payload):,} bytes, the limit is {bytes_max:,}",
+            hint="store the bulk elsewhere and pass a reference",
+            details={"bytes": len(payload), "bytes_max": bytes_max},
+        )
+    _check_depth(payload, what)
+    try:
+        value = msgspec.json.decode(payload)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise NotJson(f"the {what} is not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise InvalidPayload(
+            f"the {what} is {_json_type(value)}, it must be an object",
+            hint='wrap it, for example {"value": …}',
+        )
+    _check_elements(value, payload, what)
+    return value
+
+
+def check_finite(value: object, *, path: str = "$") -> None:
+    """Raise for a NaN or infinity anywhere in a Python value; JSON has neither."""
+    for where, found in _walk(value, path):
+        if isinstance(found, float) and not math.isfinite(found):
+            raise InvalidPayload(
+                f"{where} is {found}, which JSON cannot hold",
+                hint="send null or a string",
+                details={"pointer": where},
+            )
+
+
+def _check_depth(payload: bytes, what: str) -> None:
+    """Refuse deep nesting before any recursive reader sees it."""
+    if payload.count(b"[") + payload.count(b"{") <= PAYLOAD_DEPTH_MAX:
+        return
+    depth = 0
+    for bracket in _BRACKETS.findall(_outside_strings(payload)):
+        depth += 1 if bracket in b"[{" else -1
+        if depth > PAYLOAD_DEPTH_MAX:
+            raise PayloadTooDeep(
+                f"the {what} is nested more than {PAYLOAD_DEPTH_MAX} levels deep",
+                hint="flatten it",
+                details={"depth_max": PAYLOAD_DEPTH_MAX},
+            )
+
+
+def _check_elements(value: object, payload: bytes, what: str) -> None:
+    """Refuse too many values, and repeated keys (a reader would silently keep one of them)."""
+    commas = payload.count(b",")
+    if commas < PAYLOAD_ELEMENTS_MAX and payload.count(b":") <= 1:
+        return
+    elements = keys = 0
+    for _, found in _walk(value, "$"):
+        elements += 1
+        if isinstance(found, dict):
+            keys += len(found)
+    if elements > PAYLOAD_ELEMENTS_MAX:
+        raise PayloadTooLarge(
+            f"the {what} holds {elements:,} values, the limit is {PAYLOAD_ELEMENTS_MAX:,}",
+            hint="store the bulk elsewhere and pass a reference",
+        )
+    # Outside of strings, a colon follows each key that was written and nothing else.
+    written = _outside_strings(payload).count(b":")
+    if written != keys:
+        raise InvalidPayload(f"the {what} repeats a key inside one object", hint="name each once")
+
+
+def _outside_strings(payload: bytes) -> bytes:
+    """Return the JSON text without what stands between quotes."""
+    plain = payload.replace(b"\\\\", b"").replace(b'\\"', b"")
+    return b'"'.join(plain.split(b'"')[::2])
+
+
+def _walk(value: object, path: str) -> Iterator[tuple[str, object]]:
+    """Yield every value with its path, without recursion."""
+    stack: list[tuple[str, object]] = [(path, value)]
+    while stack:
+        where, found = stack.pop()
+        yield where, found
+        if isinstance(found, dict):
+            stack.extend((f"{where}.{key}", inner) for key, inner in found.items())
+        elif isinstance(found, list | tuple | set | frozenset):
+            stack.extend((f"{where}[{index}]", inner) for index, inner in enumerate(found))
+
+
+def _json_type(value: object) -> str:
+    names = {bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "a list"}
+    return names.get(type(value), "null")
+
+
+def beyond_exact(value: object) -> str | None:
+    """Return the path of an integer that other languages would round, or nothing."""
+    for where, found in _walk(value, "$"):
+        if type(found) is int and abs(found) > _EXACT_INTEGER_MAX:
+            return where
+    return None

@@ -1,0 +1,226 @@
+"""The two doors: what a worker knows of the world, and what a client knows of it.
+
+A worker knows nothing but its gateway (law 7): it claims, beats, reports. The dispatching side
+behind the gateway decides what a report means. Local gateways sit on a store; remote ones on a
+wire; workers and clients cannot tell.
+"""
+
+from collections.abc import Collection, Sequence
+from typing import Protocol
+
+import msgspec
+
+from mainspring.domain.job import (
+    AttemptView,
+    Claimed,
+    HandlerInfo,
+    JobFilter,
+    JobView,
+    NewSession,
+    Page,
+    QueueView,
+    WorkerView,
+)
+from mainspring.domain.outcome import LogLine, Progress, Report
+from mainspring.domain.states import JobState
+from mainspring.ports.store import Beat, CancelResult, ClaimAsk, Pulse
+
+
+class WorkerGateway(Protocol):
+    """All that a worker can ask for. Every call may be repeated.
+
+    Raises ``SessionLost`` when the session has ended (stop everything, open a new one);
+    ``StoreUnreachable`` and ``OutcomeUnknown`` when the other side cannot be reached (try again).
+    """
+
+    async def open_session(self, session: NewSession, handlers: Sequence[HandlerInfo]) -> Beat:
+        """Begin a session and declare what this worker can run."""
+        ...
+
+    async def beat(self, worker_id: bytes) -> Beat:
+        """Keep the session alive for another lease."""
+        ...
+
+    async def drain_session(self, worker_id: bytes) -> None:
+        """Say that this worker claims no more."""
+        ...
+
+    async def close_session(self, worker_id: bytes) -> None:
+        """End the session; what it still holds goes back to others at once, as lost."""
+        ...
+
+    async def child_died(self, worker_id: bytes, child: int, cause: str) -> int:
+        """Tell that a child process ended without reporting; its attempts are judged as lost.
+
+        Returns how many attempts that were.
+        """
+        ...
+
+    async def claim(self, ask: ClaimAsk) -> list[Claimed]:
+        """Get due jobs; payloads that live in the object store are fetched by ``payload``."""
+        ...
+
+    async def payload(self, claimed: Claimed) -> bytes:
+        """Return the payload as JSON text, wherever it lives."""
+        ...
+
+    async def report(self, reports: Sequence[Report]) -> list[bool]:
+        """Hand in outcomes; False for each attempt that no longer held its job (``LeaseLost``).
+
+        An answer that was lost may be asked for again: the repetition says True as well.
+        """
+        ...
+
+    async def pulse(
+        self, worker_id: bytes, held: Sequence[tuple[bytes, int]], progress: Sequence[Progress]
+    ) -> Pulse:
+        """Store progress; learn which attempts are to be cancelled and which are lost."""
+        ...
+
+    async def append_logs(self, lines: Sequence[LogLine]) -> None:
+        """Keep the handlers' log lines."""
+        ...
+
+    async def wait_for_work(
+        self, worker_id: bytes, queues: Collection[str], timeout_seconds: float
+    ) -> bool:
+        """Return early when there may be work or a message; False after the timeout."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of connections."""
+        ...
+
+
+class Submission(msgspec.Struct, frozen=True, kw_only=True):
+    """What a client wants to be done: names and values as given, not yet validated.
+
+    ``None`` means: as the handler declares, else the product's default.
+    """
+
+    kind: str
+    payload: bytes = b"{}"
+    tenant: str = "default"
+    queue: str | None = None
+    priority: str | int | None = None
+    delay_ms: int | None = None
+    due_at: str | None = None
+    max_attempts: int | None = None
+    max_crashes: int | None = None
+    backoff: dict[str, int | float] | None = None
+    timeout_ms: int | None = None
+    on_exhausted: str | None = None
+    effect_key: str | None = None
+    key: str | None = None
+    #: True when the submitter knows the handler itself (typed SDK): no look-up of the kind.
+    kind_is_known: bool = False
+    #: Chosen by the submitter, so that a repetition after an unknown outcome is harmless.
+    id: bytes | None = None
+
+
+class Accepted(msgspec.Struct, frozen=True):
+    """One acknowledged submission. ``created`` is false when its key named an existing job."""
+
+    job_id: bytes
+    created: bool
+
+
+class Replayed(msgspec.Struct, frozen=True):
+    """What a bulk action did: how many matched, and which jobs it changed."""
+
+    matched: int
+    changed: tuple[bytes, ...]
+
+
+class ClientGateway(Protocol):
+    """All that a client can ask for: the same over a store and over a server."""
+
+    async def submit(self, wanted: Sequence[Submission]) -> list[Accepted]:
+        """Validate all, then insert all in one transaction; nothing is inserted if one is bad.
+
+        Raises ``InvalidInput`` and its kin with the index of the bad one in ``details``, or
+        ``SubmissionKeyReused``. Safe to repeat: unknown outcomes are settled inside by the id.
+        """
+        ...
+
+    async def get_job(self, job_id: bytes) -> JobView:
+        """Return a job, its payload and result fetched from wherever they live."""
+        ...
+
+    async def list_jobs(self, wanted: JobFilter, *, limit: int, before: bytes | None) -> Page:
+        """Return a page of jobs, newest first."""
+        ...
+
+    async def list_attempts(self, job_id: bytes) -> list[AttemptView]:
+        """Return all attempts of a job in order."""
+        ...
+
+    async def list_logs(
+        self, job_id: bytes, *, after: tuple[int, int] | None = None, limit: int = 500
+    ) -> list[LogLine]:
+        """Return the log lines of a job's attempts, after the cursor."""
+        ...
+
+    async def wait_for_change(
+        self, job_id: bytes, seen: JobView | None, timeout_seconds: float
+    ) -> JobView:
+        """Return the job as soon as it differs from what was seen, or as it is after a while."""
+        ...
+
+    async def cancel(
+        self, job_ids: Sequence[bytes], *, reason: str = "", force: bool = False, actor: str
+    ) -> list[CancelResult]:
+        """Cancel jobs; the workers that run them are told."""
+        ...
+
+    async def run_now(self, job_ids: Sequence[bytes], *, actor: str) -> list[bytes]:
+        """Make waiting jobs due now."""
+        ...
+
+    async def replay(
+        self,
+        job_ids: Sequence[bytes],
+        *,
+        payload: bytes | None = None,
+        actor: str,
+    ) -> list[bytes]:
+        """Bring dead letters back; with ``payload``, changed (validated first)."""
+        ...
+
+    async def replay_matching(
+        self, wanted: JobFilter, *, limit: int, dry_run: bool, actor: str
+    ) -> Replayed:
+        """Bring back every dead letter that matches, oldest first, at most ``limit``."""
+        ...
+
+    async def purge(self, job_ids: Sequence[bytes], *, actor: str) -> int:
+        """Delete dead letters for good; return how many."""
+        ...
+
+    async def list_queues(self) -> list[QueueView]:
+        """Return the queues."""
+        ...
+
+    async def pause_queue(self, queue: str, *, reason: str, actor: str) -> bool:
+        """Hand out nothing more of this queue."""
+        ...
+
+    async def resume_queue(self, queue: str, *, actor: str) -> bool:
+        """Hand out jobs of this queue again."""
+        ...
+
+    async def list_workers(self) -> list[WorkerView]:
+        """Return worker sessions, newest first."""
+        ...
+
+    async def list_handlers(self) -> list[HandlerInfo]:
+        """Return every declared kind."""
+        ...
+
+    async def count_states(self) -> dict[JobState, int]:
+        """Return how many jobs are in each state."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of connections."""
+        ...
