@@ -1,0 +1,194 @@
+"""The worker's door to a store in the same process."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Final, Protocol
+
+import msgspec
+
+from mainspring.dispatcher.judgement import Dice, Judge
+from mainspring.dispatcher.recovery import Recovery, announce
+from mainspring.dispatcher.watermarks import Watermarks
+from mainspring.domain.errors import NotFound
+from mainspring.domain.job import Claimed, HandlerInfo, NewSession, Settlement
+from mainspring.domain.outcome import LogLine, Progress, Report
+from mainspring.ports.blobs import BlobStore
+from mainspring.ports.store import (
+    Beat,
+    ClaimAsk,
+    DispatchStore,
+    Pulse,
+    SessionStore,
+    Subscription,
+    Wakeups,
+)
+
+_RECOVER_SECONDS: Final = 1.0
+_HANDLERS_SECONDS: Final = 10.0
+_VAIN_MS_MAX: Final = 1_000
+
+
+class WorkerStore(DispatchStore, SessionStore, Protocol):
+    """The part of a store that workers need."""
+
+    @property
+    def wakeups(self) -> Wakeups:
+        """Return the hints of this store."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of connections."""
+        ...
+
+
+class LocalGateway:
+    """A ``WorkerGateway`` on a store. One a process; owns the store it is given."""
+
+    def __init__(
+        self,
+        store: WorkerStore,
+        *,
+        blobs: BlobStore | None,
+        dice: Dice,
+        monotonic: Callable[[], float],
+    ) -> None:
+        """Judge with these dice; keep large results in ``blobs``."""
+        self._store = store
+        self._blobs = blobs
+        self._judge = Judge(dice, blobs)
+        self._recovery = Recovery(store, store.wakeups, self._judge)
+        self._watermarks = Watermarks(monotonic)
+        self._monotonic = monotonic
+        #: What this process claimed and has not settled: the facts that a judgement needs.
+        self._claimed: dict[tuple[bytes, int], Claimed] = {}
+        self._kinds: tuple[str, ...] = ()
+        self._handlers: Mapping[str, HandlerInfo] = {}
+        self._handlers_until = float("-inf")
+        self._recover_at = float("-inf")
+        self._vain_waits = 0
+        self._subscription: tuple[frozenset[str], Subscription] | None = None
+
+    async def open_session(self, session: NewSession, handlers: Sequence[HandlerInfo]) -> Beat:
+        """Begin a session and declare its handlers."""
+        await self._store.declare_handlers(handlers)
+        return await self._store.open_session(session)
+
+    async def beat(self, worker_id: bytes) -> Beat:
+        """Keep the session alive for another lease."""
+        return await self._store.beat(worker_id)
+
+    async def drain_session(self, worker_id: bytes) -> None:
+        """Claim no more."""
+        await self._store.end_session(worker_id, "draining")
+
+    async def close_session(self, worker_id: bytes) -> None:
+        """End the session; what it still holds is judged as lost."""
+        await self._store.end_session(worker_id, "gone")
+        held = await self._store.held_by(worker_id)
+        await self._recovery.close(held, await self._known_handlers(), cause="session_closed")
+
+    async def child_died(self, worker_id: bytes, child: int, cause: str) -> int:
+        """Judge what a dead child held as lost."""
+        held = await self._store.held_by(worker_id, child)
+        return await self._recovery.close(held, await self._known_handlers(), cause=cause)
+
+    async def claim(self, ask: ClaimAsk) -> list[Claimed]:
+        """Get due jobs; now and then recover what others lost, first."""
+        self._kinds = ask.kinds
+        now = self._monotonic()
+        if now - self._recover_at >= _RECOVER_SECONDS:
+            self._recover_at = now
+            await self._recovery.step(await self._known_handlers())
+        lanes = self._watermarks.apply(ask.lanes)
+        claimed = await self._store.claim(msgspec.structs.replace(ask, lanes=lanes))
+        self._watermarks.learn(ask.lanes, claimed)
+        self._vain_waits = 0 if claimed else self._vain_waits
+        for job in claimed:
+            self._claimed[job.job_id, job.attempt] = job
+        return claimed
+
+    async def payload(self, claimed: Claimed) -> bytes:
+        """Return the payload, from the row or from the object store."""
+        if claimed.payload_ref is None:
+            return claimed.payload
+        if self._blobs is None:
+            raise NotFound(
+                f"the payload lies in the object store ({claimed.payload_ref}), "
+                "but this worker has none configured",
+                hint="give the worker the same --blobs as the submitters",
+            )
+        return await self._blobs.get(claimed.payload_ref)
+
+    async def report(self, reports: Sequence[Report]) -> list[bool]:
+        """Judge and settle; False for attempts that no longer hold their job."""
+        handlers = await self._known_handlers()
+        settlements: list[Settlement] = []
+        places: list[int] = []
+        answers = [False] * len(reports)
+        for place, report in enumerate(reports):
+            job = self._claimed.get((report.job_id, report.attempt))
+            if job is not None:
+                settlements.append(await self._judge.settle(job, report.outcome, handlers))
+                places.append(place)
+        settled = await self._store.settle(settlements)
+        queues: dict[bytes, str] = {}
+        for place, item in zip(places, settled, strict=True):
+            answers[place] = item.accepted or item.repeated
+            queues[item.job_id] = self._claimed.pop((item.job_id, item.attempt)).queue
+        announce(self._store.wakeups, queues, settled)
+        return answers
+
+    async def pulse(
+        self, worker_id: bytes, held: Sequence[tuple[bytes, int]], progress: Sequence[Progress]
+    ) -> Pulse:
+        """Store progress; learn what is cancelled or lost."""
+        return await self._store.pulse(worker_id, held, progress)
+
+    async def append_logs(self, lines: Sequence[LogLine]) -> None:
+        """Keep log lines."""
+        await self._store.append_logs(lines)
+
+    async def wait_for_work(
+        self, worker_id: bytes, queues: Collection[str], timeout_seconds: float
+    ) -> bool:
+        """Wait for a hint, for the next job to fall due, or for the timeout."""
+        topics = frozenset({f"queue:{queue}" for queue in queues} | {f"worker:{worker_id.hex()}"})
+        # Listen first and look second: what is announced between the two is not missed.
+        subscription = self._listen(topics)
+        due_ms = await self._store.next_due_ms(queues, self._kinds)
+        if due_ms == 0:
+            # Something is due that the last claim did not bring: it came just now, or it lies
+            # behind a watermark, or another claimer is at it. Look at once, everywhere; if that
+            # was in vain, ever less eagerly.
+            self._watermarks.forget()
+            due_ms = min(_VAIN_MS_MAX, 0 if not self._vain_waits else 10 << self._vain_waits)
+            self._vain_waits = min(self._vain_waits + 1, 10)
+        if due_ms is not None:
+            timeout_seconds = min(timeout_seconds, due_ms / 1_000)
+        if timeout_seconds <= 0:
+            return True
+        found = await subscription.wait(timeout_seconds)
+        return bool(found) or due_ms is not None
+
+    async def close(self) -> None:
+        """Let go of the store."""
+        if self._subscription is not None:
+            self._subscription[1].close()
+        if self._blobs is not None:
+            await self._blobs.close()
+        await self._store.close()
+
+    def _listen(self, topics: frozenset[str]) -> Subscription:
+        if self._subscription is None or self._subscription[0] != topics:
+            if self._subscription is not None:
+                self._subscription[1].close()
+            self._subscription = (topics, self._store.wakeups.subscribe(topics))
+        return self._subscription[1]
+
+    async def _known_handlers(self) -> Mapping[str, HandlerInfo]:
+        """Return the declared kinds, read again every few seconds."""
+        now = self._monotonic()
+        if now >= self._handlers_until:
+            found = await self._store.list_handlers()
+            self._handlers = {handler.kind: handler for handler in found}
+            self._handlers_until = now + _HANDLERS_SECONDS
+        return self._handlers

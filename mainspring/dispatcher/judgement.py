@@ -1,0 +1,118 @@
+"""From outcomes to settlements: the verdict, the follow-up of a dead job, the large result."""
+
+from collections.abc import Callable, Mapping
+from typing import Final, Protocol
+
+import msgspec
+
+from mainspring.domain.ids import show_job
+from mainspring.domain.job import Claimed, HandlerInfo, Held, NewJob, Settlement
+from mainspring.domain.limits import ERROR_BYTES_MAX, INLINE_BYTES_MAX
+from mainspring.domain.outcome import ErrorInfo, Failed, Outcome
+from mainspring.domain.states import JobState
+from mainspring.policies.verdict import judge
+from mainspring.ports.blobs import BlobStore
+
+_CUT: Final = "\n… cut …\n"
+
+
+class Dice(Protocol):
+    """What a judgement needs of chance: jitter, and the ids of follow-ups."""
+
+    def roll(self) -> float:
+        """Return a uniform number in [0, 1)."""
+        ...
+
+    def new_job_id(self) -> bytes:
+        """Return a new id."""
+        ...
+
+
+class Judge:
+    """Turns what was reported into what the store shall do."""
+
+    def __init__(self, dice: Dice, blobs: BlobStore | None) -> None:
+        """Decide with these dice; keep large results in ``blobs``, if there is one."""
+        self._dice = dice
+        self._blobs = blobs
+
+    async def settle(
+        self, job: Claimed | Held, outcome: Outcome, handlers: Mapping[str, HandlerInfo]
+    ) -> Settlement:
+        """Return the settlement of one attempt."""
+        settlement = judge(job, _bounded(outcome), self._dice.roll())
+        if settlement.becomes is JobState.DEAD and job.on_exhausted:
+            follow_up = self._follow_up(job, settlement, handlers.get(job.on_exhausted))
+            settlement = msgspec.structs.replace(settlement, follow_up=follow_up)
+        result = settlement.result
+        if result is not None and self._blobs is not None and len(result) > INLINE_BYTES_MAX:
+            # Written before the commit: a crash between leaves an object that nobody names,
+            # never a row that names nothing.
+            key = f"result/{job.tenant}/{show_job(job.job_id)}-{job.attempt}"
+            reference = await self._blobs.put(key, result)
+            settlement = msgspec.structs.replace(settlement, result=None, result_ref=reference)
+        return settlement
+
+    def _follow_up(
+        self, job: Claimed | Held, settlement: Settlement, handler: HandlerInfo | None
+    ) -> NewJob:
+        error = msgspec.json.decode(settlement.error or b"null", type=ErrorInfo | None)
+        failure = {
+            "job_id": show_job(job.job_id),
+            "kind": job.kind,
+            "reason": settlement.reason or "",
+            "error_type": error.type if error else "",
+            "error_message": error.message if error else "",
+            "attempts": job.tries,
+            "payload": None if job.payload_ref else msgspec.Raw(job.payload),
+        }
+        declared = handler or HandlerInfo(kind=job.on_exhausted or "")
+        return NewJob(
+            id=self._dice.new_job_id(),
+            kind=declared.kind,
+            payload=msgspec.json.encode({"failure": failure}),
+            tenant=job.tenant,
+            queue=declared.queue if handler else job.queue,
+            priority=declared.priority,
+            max_attempts=declared.max_attempts,
+            max_crashes=declared.max_crashes,
+            backoff=declared.backoff,
+            timeout_ms=declared.timeout_ms,
+            on_exhausted=declared.on_exhausted,
+            # However often the dead job is replayed and dies again, each death has its own.
+            effect_key=f"{show_job(job.job_id)}:{job.attempt}:exhausted",
+        )
+
+
+def _bounded(outcome: Outcome) -> Outcome:
+    """Cut an error to the size that is kept; the ends of a traceback tell the most."""
+    if not isinstance(outcome, Failed):
+        return outcome
+    error = outcome.error
+    if len(error.message) + len(error.traceback) <= ERROR_BYTES_MAX // 4:
+        return outcome
+    room = ERROR_BYTES_MAX // 4
+    short = msgspec.structs.replace(
+        error, message=_cut(error.message, room // 2), traceback=_cut(error.traceback, room // 2)
+    )
+    return msgspec.structs.replace(outcome, error=short)
+
+
+def _cut(text: str, characters: int) -> str:
+    if len(text) <= characters:
+        return text
+    half = (characters - len(_CUT)) // 2
+    return text[:half] + _CUT + text[-half:]
+
+
+def fixed_dice(roll: Callable[[], float], new_job_id: Callable[[], bytes]) -> Dice:
+    """Bundle two functions as dice."""
+
+    class _Dice:
+        def roll(self) -> float:
+            return roll()
+
+        def new_job_id(self) -> bytes:
+            return new_job_id()
+
+    return _Dice()

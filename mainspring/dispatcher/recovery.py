@@ -1,0 +1,67 @@
+"""Closes attempts whose right has run out, and gives their jobs to others.
+
+Anyone may do it at any time, as often as they like: each step is bounded, and the fence decides
+who wins. Never by elapsed run time: only a lease that ran out, a session that ended, or an
+attempt past its own hard deadline.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from mainspring.dispatcher.judgement import Judge
+from mainspring.domain.job import HandlerInfo, Held, Settled
+from mainspring.domain.limits import RECOVER_JOBS_MAX
+from mainspring.domain.outcome import Lost, Outcome, TimedOut
+from mainspring.domain.states import FINAL
+from mainspring.ports.store import DispatchStore, Wakeups
+
+LEASE_EXPIRED = "lease_expired"
+
+
+class Recovery:
+    """One step at a time: find what has run out, judge it, settle it."""
+
+    def __init__(self, store: DispatchStore, wakeups: Wakeups, judge: Judge) -> None:
+        """Work on this store."""
+        self._store = store
+        self._wakeups = wakeups
+        self._judge = judge
+
+    async def step(
+        self, handlers: Mapping[str, HandlerInfo], *, limit: int = RECOVER_JOBS_MAX
+    ) -> int:
+        """Close up to ``limit`` attempts; return how many were closed."""
+        held = await self._store.expired(limit)
+        return await self.close(held, handlers, cause=LEASE_EXPIRED)
+
+    async def close(
+        self, held: Sequence[Held], handlers: Mapping[str, HandlerInfo], *, cause: str
+    ) -> int:
+        """Judge attempts that nobody will report any more; return how many were closed."""
+        if not held:
+            return 0
+        settlements = [
+            await self._judge.settle(job, _outcome(job, cause), handlers) for job in held
+        ]
+        settled = await self._store.settle(settlements)
+        announce(self._wakeups, {job.job_id: job.queue for job in held}, settled)
+        return sum(item.accepted for item in settled)
+
+
+def _outcome(job: Held, cause: str) -> Outcome:
+    if job.cause == "deadline":
+        return TimedOut(timeout_ms=job.timeout_ms, stopped=False)
+    return Lost(cause=cause)
+
+
+def announce(wakeups: Wakeups, queues: Mapping[bytes, str], settled: Sequence[Settled]) -> None:
+    """Tell workers of jobs that wait again, and whoever waits for jobs of those that ended."""
+    topics: set[str] = set()
+    for item in settled:
+        if not item.accepted or item.state is None:
+            continue
+        if item.state in FINAL:
+            topics.add("done")
+        else:
+            topics.add(f"queue:{queues[item.job_id]}")
+    if topics:
+        wakeups.announce(topics)

@@ -1,0 +1,77 @@
+"""Objects as files in a folder: the default beside SQLite, and for one machine."""
+
+import asyncio
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from mainspring.domain.errors import NotFound, StoreNotWritable
+from mainspring.domain.references import parse_reference, reference_of, verified
+
+T = TypeVar("T")
+
+
+class LocalBlobs:
+    """A ``BlobStore`` in a folder. Any number of processes may share it."""
+
+    def __init__(self, folder: str) -> None:
+        """Use this folder; it is made with the first object."""
+        self._folder = Path(folder).absolute()
+
+    async def put(self, key: str, body: bytes) -> str:
+        """Write beside, sync, then rename: a reader sees all of it or nothing."""
+        await asyncio.to_thread(self._guarded, lambda: self._write(self._path(key), body))
+        return reference_of(key, body)
+
+    async def get(self, reference: str) -> bytes:
+        """Return the checked bytes."""
+        wanted = parse_reference(reference)
+        path = self._path(wanted.key)
+        try:
+            return verified(wanted, await asyncio.to_thread(path.read_bytes))
+        except FileNotFoundError:
+            raise NotFound(
+                f"the object {wanted.key} is not in {self._folder}",
+                hint="is this the same --blobs folder as where it was written?",
+            ) from None
+
+    async def delete(self, references: list[str]) -> None:
+        """Remove files; missing ones are no error."""
+
+        def remove() -> None:
+            for reference in references:
+                self._path(parse_reference(reference).key).unlink(missing_ok=True)
+
+        await asyncio.to_thread(self._guarded, remove)
+
+    async def close(self) -> None:
+        """Nothing is held open."""
+
+    def _path(self, key: str) -> Path:
+        path = (self._folder / key).resolve()
+        # Keys are made here from checked names; this is the second wall against ``..``.
+        if not path.is_relative_to(self._folder.resolve()):
+            raise NotFound(f"the key {key!r} lies outside of {self._folder}")
+        return path
+
+    def _guarded(self, action: Callable[[], T]) -> T:
+        try:
+            return action()
+        except OSError as error:
+            raise StoreNotWritable(f"{self._folder}: {error.strerror or error}") from error
+
+    @staticmethod
+    def _write(path: Path, body: bytes) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = path.with_name(f".{path.name}.{os.getpid()}")
+        with beside.open("wb") as file:
+            file.write(body)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)

@@ -1,0 +1,107 @@
+"""Objects in S3 and what speaks like it (SeaweedFS, MinIO, Ceph), in GCS and Azure.
+
+The address is ``s3://bucket/prefix``; ``?endpoint=http://host:port&region=…`` names a server other
+than the provider's. Keys come from the environment or the machine's role, never from the address.
+"""
+
+from datetime import timedelta
+from typing import Final
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
+
+import obstore
+from obstore.exceptions import BaseError, PermissionDeniedError
+from obstore.store import AzureStore, GCSStore, S3Store
+
+from mainspring.domain.errors import InvalidSetting, NotFound, StoreUnreachable
+from mainspring.domain.references import parse_reference, reference_of, verified
+
+_OPTIONS: Final = ("endpoint", "region")
+_TIMEOUT: Final = timedelta(seconds=30)
+
+_Remote = S3Store | GCSStore | AzureStore
+
+
+class ObjectBlobs:
+    """A ``BlobStore`` in a bucket."""
+
+    def __init__(self, remote: _Remote, address: str) -> None:
+        """Use this bucket; ``address`` is named in messages."""
+        self._remote = remote
+        self._address = address
+
+    async def put(self, key: str, body: bytes) -> str:
+        """Put the object; the provider answers when it is durable."""
+        try:
+            await obstore.put_async(self._remote, key, body)
+        except BaseError as error:
+            raise self._explain(error) from error
+        return reference_of(key, body)
+
+    async def get(self, reference: str) -> bytes:
+        """Return the checked bytes."""
+        wanted = parse_reference(reference)
+        try:
+            found = await obstore.get_async(self._remote, wanted.key)
+            body = bytes(await found.bytes_async())
+        except FileNotFoundError:
+            raise NotFound(f"the object {wanted.key} is not in {self._address}") from None
+        except BaseError as error:
+            raise self._explain(error) from error
+        return verified(wanted, body)
+
+    async def delete(self, references: list[str]) -> None:
+        """Remove objects; missing ones are no error."""
+        for reference in references:
+            try:
+                await obstore.delete_async(self._remote, parse_reference(reference).key)
+            except FileNotFoundError:
+                continue
+            except BaseError as error:
+                raise self._explain(error) from error
+
+    async def close(self) -> None:
+        """Connections end with the process; the client offers no earlier way."""
+
+    def _explain(self, error: BaseError) -> StoreUnreachable:
+        # The client's text is long and repeats the request; its first line names the cause.
+        first = str(error).strip().partition("\n")[0][:300]
+        hint = None
+        if isinstance(error, PermissionDeniedError):
+            hint = "check the keys and the rights on the bucket"
+        return StoreUnreachable(f"the object store {self._address}: {first}", hint=hint)
+
+
+def open_blobs(address: str) -> ObjectBlobs:
+    """Open the bucket that the address names; nothing is sent yet."""
+    parts = urlsplit(address)
+    options = dict(parse_qsl(parts.query))
+    unknown = sorted(set(options) - set(_OPTIONS))
+    if unknown:
+        raise InvalidSetting(
+            f"blobs: there is no option {unknown[0]!r}", hint=f"use {' and '.join(_OPTIONS)}"
+        )
+    if not parts.netloc:
+        raise InvalidSetting(f"blobs: {address!r} names no bucket", hint="write s3://bucket/prefix")
+    plain = urlunsplit((parts.scheme, parts.netloc, "", "", ""))
+    return ObjectBlobs(_remote(parts.scheme, parts.netloc, parts.path.strip("/"), options), plain)
+
+
+def _remote(scheme: str, bucket: str, prefix: str, options: dict[str, str]) -> _Remote:
+    inside = prefix or None
+    endpoint = options.get("endpoint", "")
+    if scheme == "s3":
+        given: dict[str, str] = {"endpoint": endpoint} if endpoint else {}
+        return S3Store(
+            bucket,
+            prefix=inside,
+            region=options.get("region", "us-east-1" if endpoint else None),
+            client_options={"allow_http": endpoint.startswith("http://"), "timeout": _TIMEOUT},
+            **given,  # type: ignore[arg-type]  # the stub wants a TypedDict literal
+        )
+    if scheme == "gs":
+        return GCSStore(bucket, prefix=inside, client_options={"timeout": _TIMEOUT})
+    if scheme == "az":
+        return AzureStore(bucket, prefix=inside, client_options={"timeout": _TIMEOUT})
+    raise InvalidSetting(
+        f"blobs: {scheme!r} is no kind of object store", hint="use file://, s3://, gs:// or az://"
+    )

@@ -1,0 +1,60 @@
+"""How long final jobs are kept, and the step that drops older ones."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from mainspring.domain.states import JobState
+from mainspring.ports.blobs import BlobStore
+from mainspring.ports.store import MaintenanceStore
+
+KEEP_DAYS: Final[Mapping[JobState, int]] = {
+    JobState.SUCCEEDED: 7,
+    JobState.CANCELLED: 7,
+    JobState.EXPIRED: 7,
+    JobState.SKIPPED: 7,
+    JobState.DEAD: 90,
+}
+_DAYS_AHEAD: Final = 14
+_ROWS_A_STEP: Final = 5_000
+_HOUR_SECONDS: Final = 3_600.0
+
+
+class Swept(msgspec.Struct, frozen=True):
+    """What one step did, in words for the log."""
+
+    prepared: list[str]
+    dropped: list[str]
+    forgotten: int
+
+
+class Housekeeping:
+    """Partitions to come, history to drop, keys to forget: once an hour, or on demand."""
+
+    def __init__(
+        self,
+        store: MaintenanceStore,
+        *,
+        blobs: BlobStore | None,
+        keep_days: Mapping[JobState, int] = KEEP_DAYS,
+    ) -> None:
+        """Clean this store and the blobs that its history names."""
+        self._store = store
+        self._blobs = blobs
+        self._keep_days = keep_days
+
+    async def sweep(self) -> Swept:
+        """Do all of it once; bounded, so a large backlog takes several sweeps."""
+        prepared = await self._store.prepare_partitions(_DAYS_AHEAD)
+        dropped, references = await self._store.apply_retention(self._keep_days, limit=_ROWS_A_STEP)
+        if references and self._blobs is not None:
+            await self._blobs.delete(references)
+        forgotten = await self._store.forget_expired(_ROWS_A_STEP)
+        return Swept(prepared, dropped, forgotten)
+
+    async def step(self) -> float:
+        """Sweep, and return the seconds until the next one is due."""
+        swept = await self.sweep()
+        # A step that dropped something may have left more; come back soon.
+        return 60.0 if swept.dropped or swept.forgotten else _HOUR_SECONDS

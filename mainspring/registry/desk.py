@@ -1,0 +1,331 @@
+"""The client's door to a store in the same process."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, Protocol
+
+import msgspec
+
+from mainspring.domain.errors import (
+    InvalidInput,
+    LimitReached,
+    MainspringError,
+    NotFound,
+    OutcomeUnknown,
+    SubmissionKeyReused,
+)
+from mainspring.domain.ids import created_at, show_job
+from mainspring.domain.job import (
+    AttemptView,
+    HandlerInfo,
+    JobFilter,
+    JobView,
+    NewJob,
+    Page,
+    QueueView,
+    Receipt,
+    WorkerView,
+)
+from mainspring.domain.limits import INLINE_BYTES_MAX, PAGE_ITEMS_MAX, SUBMIT_JOBS_MAX
+from mainspring.domain.outcome import LogLine
+from mainspring.domain.payload import check
+from mainspring.domain.states import FINAL, JobState
+from mainspring.ports.blobs import BlobStore
+from mainspring.ports.clock import monotonic, pause_seconds
+from mainspring.ports.gateway import Accepted, Replayed, Submission
+from mainspring.ports.store import (
+    CancelResult,
+    ControlStore,
+    QueryStore,
+    SessionStore,
+    SubmissionStore,
+    Wakeups,
+)
+from mainspring.registry.coalesce import Coalescer
+from mainspring.registry.validate import check_schema, new_job, with_index
+
+#: How long an unknown outcome is asked about before the caller is told that it is unknown.
+_SETTLE_SECONDS: Final = 30.0
+_HANDLERS_SECONDS: Final = 2.0
+_POLL_SECONDS: Final = 0.5
+_HINT_REST_SECONDS: Final = 0.01
+
+
+class ClientStore(SubmissionStore, ControlStore, QueryStore, SessionStore, Protocol):
+    """The part of a store that clients need."""
+
+    @property
+    def wakeups(self) -> Wakeups:
+        """Return the hints of this store."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of connections."""
+        ...
+
+
+class FrontDesk:
+    """A ``ClientGateway`` on a store. One a process and event loop; owns the store."""
+
+    def __init__(
+        self, store: ClientStore, *, blobs: BlobStore | None, new_id: Callable[[], bytes]
+    ) -> None:
+        """Keep large payloads in ``blobs``; name new jobs with ``new_id``."""
+        self._store = store
+        self._blobs = blobs
+        self._new_id = new_id
+        self._coalescer = Coalescer(store)
+        self._handlers: Mapping[str, HandlerInfo] = {}
+        self._handlers_until = float("-inf")
+
+    async def submit(self, wanted: Sequence[Submission]) -> list[Accepted]:
+        """Validate all, then insert all, then answer."""
+        if len(wanted) > SUBMIT_JOBS_MAX:
+            raise LimitReached(
+                f"{len(wanted):,} submissions at once, the limit is {SUBMIT_JOBS_MAX:,}",
+                hint="send them in several calls",
+            )
+        if not wanted:
+            return []
+        jobs = await self._validated(wanted)
+        jobs = [await self._offload(job) for job in jobs]
+        receipts = await self._insert(jobs)
+        self._store.wakeups.announce({f"queue:{job.queue}" for job in jobs})
+        for index, receipt in enumerate(receipts):
+            if receipt.conflict:
+                key = jobs[index].submission_key
+                raise with_index(
+                    SubmissionKeyReused(
+                        f"the key {key!r} was used for {show_job(receipt.job_id)}, "
+                        "with another body",
+                        details={"job_id": show_job(receipt.job_id), "key": key},
+                    ),
+                    index,
+                    len(jobs),
+                )
+        return [Accepted(receipt.job_id, receipt.created) for receipt in receipts]
+
+    async def get_job(self, job_id: bytes) -> JobView:
+        """Return a job with payload and result, wherever they live."""
+        found = await self._store.get_job(job_id)
+        if found is None:
+            raise NotFound(f"there is no job {show_job(job_id)}")
+        if self._blobs is None:
+            return found
+        changes: dict[str, bytes] = {}
+        if found.payload_ref is not None:
+            changes["payload"] = await self._blobs.get(found.payload_ref)
+        if found.result_ref is not None:
+            changes["result"] = await self._blobs.get(found.result_ref)
+        return msgspec.structs.replace(found, **changes) if changes else found
+
+    async def list_jobs(self, wanted: JobFilter, *, limit: int, before: bytes | None) -> Page:
+        """Return a page of jobs, newest first."""
+        return await self._store.list_jobs(wanted, limit=_page(limit), before=before)
+
+    async def list_attempts(self, job_id: bytes) -> list[AttemptView]:
+        """Return all attempts in order."""
+        return await self._store.list_attempts(job_id)
+
+    async def list_logs(
+        self, job_id: bytes, *, after: tuple[int, int] | None = None, limit: int = PAGE_ITEMS_MAX
+    ) -> list[LogLine]:
+        """Return log lines after the cursor."""
+        return await self._store.list_logs(job_id, after=after, limit=_page(limit))
+
+    async def wait_for_change(
+        self, job_id: bytes, seen: JobView | None, timeout_seconds: float
+    ) -> JobView:
+        """Return the job once it differs from what was seen, or as it is at the timeout."""
+        until = monotonic() + timeout_seconds
+        subscription = self._store.wakeups.subscribe({"done"})
+        try:
+            while True:
+                found = await self.get_job(job_id)
+                left = until - monotonic()
+                if found != seen or found.state in FINAL or left <= 0:
+                    return found
+                if await subscription.wait(min(left, _POLL_SECONDS)):
+                    # Under load something ends all the time; do not ask more often than this.
+                    await pause_seconds(_HINT_REST_SECONDS)
+        finally:
+            subscription.close()
+
+    async def cancel(
+        self, job_ids: Sequence[bytes], *, reason: str = "", force: bool = False, actor: str
+    ) -> list[CancelResult]:
+        """Cancel jobs, and tell the workers that run them."""
+        results = await self._store.cancel(job_ids, reason=reason, force=force, actor=actor)
+        topics = {f"worker:{item.worker_id.hex()}" for item in results if item.worker_id}
+        if any(item.changed and item.state in FINAL for item in results):
+            topics.add("done")
+        if topics:
+            self._store.wakeups.announce(topics)
+        return results
+
+    async def run_now(self, job_ids: Sequence[bytes], *, actor: str) -> list[bytes]:
+        """Make waiting jobs due now."""
+        changed = await self._store.run_now(job_ids, actor=actor)
+        await self._wake_queues(changed)
+        return changed
+
+    async def replay(
+        self, job_ids: Sequence[bytes], *, payload: bytes | None = None, actor: str
+    ) -> list[bytes]:
+        """Bring dead letters back, with another payload if one is given."""
+        if payload is not None:
+            await self._check_replacement(job_ids, payload)
+        changed = await self._store.replay(job_ids, payload=payload, actor=actor)
+        await self._wake_queues(changed)
+        return changed
+
+    async def replay_matching(
+        self, wanted: JobFilter, *, limit: int, dry_run: bool, actor: str
+    ) -> Replayed:
+        """Bring back what matches, at most ``limit``; with ``dry_run`` only count."""
+        dead = msgspec.structs.replace(wanted, states=frozenset({JobState.DEAD}))
+        found: list[bytes] = []
+        before: bytes | None = None
+        while len(found) < limit:
+            page = await self._store.list_jobs(
+                dead, limit=min(PAGE_ITEMS_MAX, limit - len(found)), before=before
+            )
+            found.extend(job.id for job in page.items)
+            before = page.next_before
+            if before is None:
+                break
+        found.reverse()
+        if dry_run:
+            return Replayed(len(found), ())
+        changed: list[bytes] = []
+        for start in range(0, len(found), PAGE_ITEMS_MAX):
+            part = found[start : start + PAGE_ITEMS_MAX]
+            changed += await self.replay(part, actor=actor)
+        return Replayed(len(found), tuple(changed))
+
+    async def purge(self, job_ids: Sequence[bytes], *, actor: str) -> int:
+        """Delete dead letters for good."""
+        before = await self._store.get_states(job_ids)
+        references = await self._store.purge(job_ids, actor=actor)
+        if references and self._blobs is not None:
+            await self._blobs.delete(references)
+        after = await self._store.get_states(job_ids)
+        return len(before) - len(after)
+
+    async def list_queues(self) -> list[QueueView]:
+        """Return the queues."""
+        return await self._store.list_queues()
+
+    async def pause_queue(self, queue: str, *, reason: str, actor: str) -> bool:
+        """Hand out nothing more of this queue."""
+        return await self._store.pause_queue(queue, reason=reason, actor=actor)
+
+    async def resume_queue(self, queue: str, *, actor: str) -> bool:
+        """Hand out jobs of this queue again."""
+        changed = await self._store.resume_queue(queue, actor=actor)
+        self._store.wakeups.announce({f"queue:{queue}"})
+        return changed
+
+    async def list_workers(self) -> list[WorkerView]:
+        """Return worker sessions."""
+        return await self._store.list_workers()
+
+    async def list_handlers(self) -> list[HandlerInfo]:
+        """Return every declared kind."""
+        return await self._store.list_handlers()
+
+    async def count_states(self) -> dict[JobState, int]:
+        """Return how many jobs are in each state."""
+        return await self._store.count_states()
+
+    async def close(self) -> None:
+        """Let go of the store."""
+        if self._blobs is not None:
+            await self._blobs.close()
+        await self._store.close()
+
+    async def _validated(self, wanted: Sequence[Submission]) -> list[NewJob]:
+        handlers: Mapping[str, HandlerInfo] = {}
+        if not all(item.kind_is_known for item in wanted):
+            handlers = await self._known_handlers()
+            if any(not item.kind_is_known and item.kind not in handlers for item in wanted):
+                # A worker may have declared it a moment ago: look again before refusing.
+                self._handlers_until = float("-inf")
+                handlers = await self._known_handlers()
+        jobs: list[NewJob] = []
+        for index, item in enumerate(wanted):
+            try:
+                jobs.append(new_job(item, handlers, self._new_id))
+            except MainspringError as error:
+                raise with_index(error, index, len(wanted)) from None
+        return jobs
+
+    async def _offload(self, job: NewJob) -> NewJob:
+        if self._blobs is None or len(job.payload) <= INLINE_BYTES_MAX:
+            return job
+        day = created_at(job.id).date().isoformat()
+        reference = await self._blobs.put(
+            f"payload/{job.tenant}/{day}/{show_job(job.id)}", job.payload
+        )
+        return msgspec.structs.replace(job, payload=b"{}", payload_ref=reference)
+
+    async def _insert(self, jobs: Sequence[NewJob]) -> list[Receipt]:
+        """Insert; after an unknown outcome ask again, by the same ids, until it is known."""
+        until = monotonic() + _SETTLE_SECONDS
+        rest = 0.05
+        try:
+            return await self._coalescer.submit(jobs)
+        except OutcomeUnknown as error:
+            unknown: MainspringError = error
+        while monotonic() < until:
+            await pause_seconds(rest)
+            rest = min(rest * 2, 1.0)
+            try:
+                return await self._store.submit(jobs, repeated=True)
+            except MainspringError as error:
+                if error.exit_code != OutcomeUnknown.exit_code:
+                    raise
+                unknown = error
+        raise OutcomeUnknown(
+            f"the store did not answer for {_SETTLE_SECONDS:g} s: {unknown}",
+            hint="submit again with the same key, or look for "
+            + ", ".join(show_job(job.id) for job in jobs[:3]),
+            details={"job_ids": [show_job(job.id) for job in jobs]},
+        ) from unknown
+
+    async def _check_replacement(self, job_ids: Sequence[bytes], payload: bytes) -> None:
+        body = check(payload)
+        if len(payload) > INLINE_BYTES_MAX and self._blobs is not None:
+            raise InvalidInput(
+                f"a replacement payload may have at most {INLINE_BYTES_MAX:,} bytes",
+                hint="submit a new job instead",
+            )
+        handlers = await self._known_handlers()
+        for job_id in job_ids:
+            job = await self._store.get_job(job_id)
+            if job is None:
+                raise NotFound(f"there is no job {show_job(job_id)}")
+            if job.kind in handlers:
+                check_schema(job.kind, body, handlers[job.kind].schema)
+
+    async def _wake_queues(self, job_ids: Sequence[bytes]) -> None:
+        queues: set[str] = set()
+        for job_id in job_ids[:PAGE_ITEMS_MAX]:
+            job = await self._store.get_job(job_id)
+            if job is not None:
+                queues.add(f"queue:{job.queue}")
+        if queues:
+            self._store.wakeups.announce(queues)
+
+    async def _known_handlers(self) -> Mapping[str, HandlerInfo]:
+        now = monotonic()
+        if now >= self._handlers_until:
+            found = await self._store.list_handlers()
+            self._handlers = {handler.kind: handler for handler in found}
+            self._handlers_until = now + _HANDLERS_SECONDS
+        return self._handlers
+
+
+def _page(limit: int) -> int:
+    if not 1 <= limit <= PAGE_ITEMS_MAX:
+        raise InvalidInput(f"limit: {limit} is not between 1 and {PAGE_ITEMS_MAX}")
+    return limit

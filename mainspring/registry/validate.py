@@ -1,0 +1,201 @@
+"""From what was asked for to what is stored: every option checked, every default filled in."""
+
+import difflib
+import hashlib
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any, Final
+
+import msgspec
+
+from mainspring.domain import payload as payloads
+from mainspring.domain.errors import (
+    InvalidDuration,
+    InvalidInput,
+    InvalidPayload,
+    MainspringError,
+    NaiveDatetime,
+    UnknownKind,
+    UnknownOption,
+)
+from mainspring.domain.job import (
+    DEFAULT_TENANT,
+    Backoff,
+    HandlerInfo,
+    NewJob,
+    Priority,
+)
+from mainspring.domain.limits import (
+    DELAY_SECONDS_MAX,
+    KEY_CHARACTERS_MAX,
+    KIND_CHARACTERS_MAX,
+    MAX_ATTEMPTS_MAX,
+    MAX_CRASHES_MAX,
+    QUEUE_CHARACTERS_MAX,
+    TENANT_CHARACTERS_MAX,
+    TIMEOUT_SECONDS_MAX,
+)
+from mainspring.domain.names import check_name, check_range, priority_of
+from mainspring.ports.gateway import Submission
+
+_SIMILAR: Final = 0.6
+
+
+def new_job(
+    wanted: Submission, handlers: Mapping[str, HandlerInfo], new_id: Callable[[], bytes]
+) -> NewJob:
+    """Return the job to insert, or raise the error that names the option that is wrong."""
+    kind = check_name("kind", wanted.kind, KIND_CHARACTERS_MAX)
+    declared = handlers.get(kind)
+    if declared is None and not wanted.kind_is_known:
+        raise unknown_kind(kind, handlers)
+    body = payloads.check(wanted.payload)
+    if declared is not None and not wanted.kind_is_known:
+        check_schema(kind, body, declared.schema)
+    info = declared or HandlerInfo(kind=kind)
+    job = NewJob(
+        id=wanted.id or new_id(),
+        kind=kind,
+        payload=wanted.payload,
+        tenant=check_name("tenant", wanted.tenant or DEFAULT_TENANT, TENANT_CHARACTERS_MAX),
+        queue=check_name("queue", _or(wanted.queue, info.queue), QUEUE_CHARACTERS_MAX),
+        priority=priority_of(_or(wanted.priority, info.priority)),
+        delay_ms=_delay(wanted),
+        due_at=_due(wanted),
+        max_attempts=check_range(
+            "max_attempts", _or(wanted.max_attempts, info.max_attempts), 1, MAX_ATTEMPTS_MAX
+        ),
+        max_crashes=check_range(
+            "max_crashes", _or(wanted.max_crashes, info.max_crashes), 1, MAX_CRASHES_MAX
+        ),
+        backoff=_backoff(wanted.backoff) if wanted.backoff is not None else info.backoff,
+        timeout_ms=check_range(
+            "timeout_ms", _or(wanted.timeout_ms, info.timeout_ms), 1, TIMEOUT_SECONDS_MAX * 1_000
+        ),
+        on_exhausted=_or(wanted.on_exhausted, info.on_exhausted),
+        effect_key=_key("effect_key", wanted.effect_key),
+        submission_key=_key("key", wanted.key),
+    )
+    if job.submission_key is None:
+        return job
+    return msgspec.structs.replace(job, body_hash=body_hash(job))
+
+
+def body_hash(job: NewJob) -> bytes:
+    """Return what a submission key promises to be the same: all but the id and the key."""
+    same = msgspec.structs.replace(job, id=b"", submission_key=None, body_hash=None)
+    return hashlib.sha256(msgspec.msgpack.encode(same)).digest()
+
+
+def unknown_kind(kind: str, handlers: Mapping[str, HandlerInfo]) -> UnknownKind:
+    """Return the error for a kind that no worker has declared, with the nearest names."""
+    near = difflib.get_close_matches(kind, handlers, 3, _SIMILAR)
+    if near:
+        hint = "did you mean " + " or ".join(near) + "?"
+    elif handlers:
+        hint = f"known kinds: {', '.join(sorted(handlers)[:10])}"
+    else:
+        hint = "no worker has declared any yet; start one: mainspring worker start MODULE:APP"
+    return UnknownKind(f"no handler of the kind {kind!r} is known", hint=hint)
+
+
+def check_schema(kind: str, body: object, schema: str) -> None:
+    """Raise ``InvalidPayload`` naming the member that does not fit the handler's schema."""
+    validator = _validator(schema)
+    if validator is None:
+        return
+    for error in validator.iter_errors(body):
+        pointer = "/" + "/".join(str(step) for step in error.instance_path)
+        where = "" if pointer == "/" else f" at {pointer}"
+        raise InvalidPayload(
+            f"{kind}: {error.message}{where}",
+            hint=f"mainspring handlers schema {kind} shows what it takes",
+            details={"pointer": pointer, "kind": kind},
+        )
+
+
+@lru_cache(maxsize=1_024)
+def _validator(schema: str) -> Any:
+    # Imported late: only those who submit by name need it, and it is the largest dependency.
+    import jsonschema_rs
+
+    if schema in ("", "{}"):
+        return None
+    try:
+        return jsonschema_rs.validator_for(msgspec.json.decode(schema))
+    except ValueError:
+        # A handler that declares a schema we cannot read is still checked by its worker.
+        return None
+
+
+def _or(given: Any, default: Any) -> Any:
+    return default if given is None else given
+
+
+def _key(option: str, value: str | None) -> str | None:
+    if value is None:
+        return None
+    if not value or len(value) > KEY_CHARACTERS_MAX or not value.isprintable():
+        raise InvalidInput(
+            f"{option}: {value[:40]!r} is not a key",
+            hint=f"use 1 to {KEY_CHARACTERS_MAX} printable characters",
+        )
+    return value
+
+
+def _delay(wanted: Submission) -> int | None:
+    if wanted.delay_ms is None:
+        return None
+    if wanted.due_at is not None:
+        raise InvalidInput("delay and at: both were given", hint="give one of them")
+    if wanted.delay_ms < 0:
+        raise InvalidDuration(f"delay: {wanted.delay_ms} ms is negative", hint="give zero or more")
+    if wanted.delay_ms > DELAY_SECONDS_MAX * 1_000:
+        raise InvalidDuration(f"delay: more than {DELAY_SECONDS_MAX // 86_400} days ahead")
+    return wanted.delay_ms
+
+
+def _due(wanted: Submission) -> datetime | None:
+    if wanted.due_at is None:
+        return None
+    try:
+        instant = datetime.fromisoformat(wanted.due_at)
+    except ValueError:
+        raise InvalidInput(
+            f"at: {wanted.due_at!r} is not an instant",
+            hint="write it like 2027-01-31T09:00:00+01:00 or 2027-01-31T08:00:00Z",
+        ) from None
+    if instant.tzinfo is None:
+        raise NaiveDatetime(f"at: {wanted.due_at!r} has no time zone")
+    return instant.astimezone(UTC)
+
+
+def _backoff(given: Mapping[str, int | float]) -> Backoff:
+    try:
+        found = msgspec.convert(dict(given), Backoff)
+    except msgspec.ValidationError as error:
+        raise InvalidInput(f"backoff: {error}") from None
+    unknown = set(given) - set(Backoff.__struct_fields__)
+    if unknown:
+        raise UnknownOption(
+            f"backoff: there is no {min(unknown)!r}",
+            hint=f"it has {', '.join(Backoff.__struct_fields__)}",
+        )
+    check_range("backoff.initial_ms", found.initial_ms, 0, DELAY_SECONDS_MAX * 1_000)
+    check_range("backoff.cap_ms", found.cap_ms, 0, DELAY_SECONDS_MAX * 1_000)
+    if not 1 <= found.factor <= 100 or not 0 <= found.jitter <= 1:
+        raise InvalidInput("backoff: factor must be 1 to 100 and jitter 0 to 1")
+    return found
+
+
+def with_index(error: MainspringError, index: int, count: int) -> MainspringError:
+    """Tell which submission of several is the bad one."""
+    if count > 1:
+        error.message = f"submission {index + 1} of {count}: {error.message}"
+        error.args = (error.message,)
+        error.details["index"] = index
+    return error
+
+
+PRIORITIES: Final = tuple(level.name.lower() for level in Priority)

@@ -1,0 +1,96 @@
+"""From settings to open stores, gateways and desks. The only place that names a backend."""
+
+import importlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from types import ModuleType
+from typing import cast
+
+from mainspring.dispatcher.gateway import LocalGateway
+from mainspring.dispatcher.judgement import Dice, fixed_dice
+from mainspring.domain.errors import InvalidSetting
+from mainspring.integrations.local_blobs import LocalBlobs
+from mainspring.ports import entropy
+from mainspring.ports.blobs import BlobStore
+from mainspring.ports.clock import Clock, monotonic
+from mainspring.ports.gateway import ClientGateway, WorkerGateway
+from mainspring.ports.store import Store
+from mainspring.registry.desk import FrontDesk
+from mainspring.runtime.settings import Settings, blob_address, sqlite_path
+
+
+def dice() -> Dice:
+    """Return the real dice."""
+    return fixed_dice(entropy.roll, entropy.new_job_id)
+
+
+async def open_store(settings: Settings, *, clock: Clock | None = None) -> Store:
+    """Open the store that the settings name; its schema is not checked."""
+    path = sqlite_path(settings.store_url)
+    if path is not None:
+        sqlite = _optional("mainspring.store.sqlite", "sqlite")
+        return cast("Store", await sqlite.open_sqlite(path, clock=clock))
+    scheme = settings.store_url.partition("://")[0]
+    if scheme in ("postgresql", "postgres"):
+        postgres = _optional("mainspring.store.postgres", "postgres")
+        return cast("Store", await postgres.open_postgres(settings.store_url, clock=clock))
+    raise InvalidSetting(
+        f"store: {scheme or settings.store_url!r} is no kind of store",
+        hint="use sqlite:///FILE or postgresql://USER:PASSWORD@HOST:PORT/DATABASE",
+    )
+
+
+def open_blobs(settings: Settings) -> BlobStore | None:
+    """Open the object store that the settings name, if any."""
+    address = blob_address(settings)
+    if address is None:
+        return None
+    if address.startswith("file://"):
+        return LocalBlobs(address.removeprefix("file://"))
+    object_blobs = _optional("mainspring.integrations.object_blobs", "s3")
+    return cast("BlobStore", object_blobs.open_blobs(address))
+
+
+@asynccontextmanager
+async def open_worker_gateway(settings: Settings) -> AsyncIterator[WorkerGateway]:
+    """Open a store that is ready for use, and a worker's door to it."""
+    store = await open_store(settings)
+    try:
+        await store.check_ready()
+        gateway = LocalGateway(store, blobs=open_blobs(settings), dice=dice(), monotonic=monotonic)
+    except BaseException:
+        await store.close()
+        raise
+    try:
+        yield gateway
+    finally:
+        await gateway.close()
+
+
+@asynccontextmanager
+async def open_client_gateway(settings: Settings) -> AsyncIterator[ClientGateway]:
+    """Open a store that is ready for use, and a client's door to it."""
+    store = await open_store(settings)
+    try:
+        await store.check_ready()
+        desk = FrontDesk(store, blobs=open_blobs(settings), new_id=entropy.new_job_id)
+    except BaseException:
+        await store.close()
+        raise
+    try:
+        yield desk
+    finally:
+        await desk.close()
+
+
+def _optional(module: str, extra: str) -> ModuleType:
+    """Import a backend; say which extra brings what it lacks."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name and error.name.startswith("mainspring"):
+            raise
+        raise InvalidSetting(
+            f"this store needs {error.name}, which is not installed",
+            hint=f"pip install 'mainspring[{extra}]'",
+        ) from error

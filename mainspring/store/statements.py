@@ -1,0 +1,42 @@
+"""Loads SQL statements: one a file, named by its verb, parameters written ``:name``.
+
+SQLite takes ``:name`` as it is. PostgreSQL numbers parameters, so there the names are replaced by
+``$1``, ``$2`` … in the order in which they first appear; ``params`` tells that order.
+"""
+
+import re
+from functools import cache
+from importlib.resources import files
+from typing import Final, NamedTuple
+
+# Not preceded by a colon (a ``::type`` cast) or a word character; not inside quotes by convention.
+_PARAMETER: Final = re.compile(r"(?<![:\w]):([a-z][a-z0-9_]*)")
+_COMMENT: Final = re.compile(r"--[^\n]*")
+
+
+class Statement(NamedTuple):
+    """One statement, ready for its driver."""
+
+    name: str
+    text: str
+    params: tuple[str, ...]
+
+
+def named(name: str, source: str) -> Statement:
+    """Return the statement with its ``:name`` parameters as written (SQLite)."""
+    text = _COMMENT.sub("", source).strip().rstrip(";")
+    return Statement(name, text, tuple(dict.fromkeys(_PARAMETER.findall(text))))
+
+
+def numbered(name: str, source: str) -> Statement:
+    """Return the statement with its parameters numbered (PostgreSQL)."""
+    plain = named(name, source)
+    number = {param: index for index, param in enumerate(plain.params, start=1)}
+    text = _PARAMETER.sub(lambda found: f"${number[found.group(1)]}", plain.text)
+    return Statement(name, text, plain.params)
+
+
+@cache
+def source(package: str, name: str) -> str:
+    """Return the text of ``sql/NAME.sql`` in a store's package."""
+    return files(package).joinpath("sql", f"{name}.sql").read_text(encoding="utf-8")
