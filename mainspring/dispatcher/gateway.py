@@ -10,6 +10,7 @@ from mainspring.dispatcher.recovery import Recovery, announce
 from mainspring.dispatcher.watermarks import Watermarks
 from mainspring.domain.errors import NotFound
 from mainspring.domain.job import Claimed, HandlerInfo, NewSession, Settlement
+from mainspring.domain.limits import INLINE_BYTES_MAX
 from mainspring.domain.outcome import LogLine, Progress, Report
 from mainspring.ports.blobs import BlobStore
 from mainspring.ports.store import (
@@ -50,11 +51,12 @@ class LocalGateway:
         blobs: BlobStore | None,
         dice: Dice,
         monotonic: Callable[[], float],
+        inline_bytes: int = INLINE_BYTES_MAX,
     ) -> None:
-        """Judge with these dice; keep large results in ``blobs``."""
+        """Judge with these dice; keep results over ``inline_bytes`` in ``blobs``."""
         self._store = store
         self._blobs = blobs
-        self._judge = Judge(dice, blobs)
+        self._judge = Judge(dice, blobs, inline_bytes=inline_bytes)
         self._recovery = Recovery(store, store.wakeups, self._judge)
         self._watermarks = Watermarks(monotonic)
         self._monotonic = monotonic

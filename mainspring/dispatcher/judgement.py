@@ -31,10 +31,13 @@ class Dice(Protocol):
 class Judge:
     """Turns what was reported into what the store shall do."""
 
-    def __init__(self, dice: Dice, blobs: BlobStore | None) -> None:
-        """Decide with these dice; keep large results in ``blobs``, if there is one."""
+    def __init__(
+        self, dice: Dice, blobs: BlobStore | None, *, inline_bytes: int = INLINE_BYTES_MAX
+    ) -> None:
+        """Decide with these dice; keep results over ``inline_bytes`` in ``blobs``, if given."""
         self._dice = dice
         self._blobs = blobs
+        self._inline_bytes = inline_bytes
 
     async def settle(
         self, job: Claimed | Held, outcome: Outcome, handlers: Mapping[str, HandlerInfo]
@@ -45,7 +48,7 @@ class Judge:
             follow_up = self._follow_up(job, settlement, handlers.get(job.on_exhausted))
             settlement = msgspec.structs.replace(settlement, follow_up=follow_up)
         result = settlement.result
-        if result is not None and self._blobs is not None and len(result) > INLINE_BYTES_MAX:
+        if result is not None and self._blobs is not None and len(result) > self._inline_bytes:
             # Written before the commit: a crash between leaves an object that nobody names,
             # never a row that names nothing.
             key = f"result/{job.tenant}/{show_job(job.job_id)}-{job.attempt}"

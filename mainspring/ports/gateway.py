@@ -213,6 +213,10 @@ class ClientGateway(Protocol):
         """Return worker sessions, newest first."""
         ...
 
+    async def drain_worker(self, worker_id: bytes) -> bool:
+        """Ask a worker to claim no more, finish what it runs and end. False: no such worker."""
+        ...
+
     async def list_handlers(self) -> list[HandlerInfo]:
         """Return every declared kind."""
         ...

@@ -25,7 +25,12 @@ from mainspring.domain.job import (
     Receipt,
     WorkerView,
 )
-from mainspring.domain.limits import INLINE_BYTES_MAX, PAGE_ITEMS_MAX, SUBMIT_JOBS_MAX
+from mainspring.domain.limits import (
+    INLINE_BYTES_MAX,
+    PAGE_ITEMS_MAX,
+    PAYLOAD_BYTES_MAX,
+    SUBMIT_JOBS_MAX,
+)
 from mainspring.domain.outcome import LogLine
 from mainspring.domain.payload import check
 from mainspring.domain.states import FINAL, JobState
@@ -46,6 +51,7 @@ from mainspring.registry.validate import check_schema, new_job, with_index
 #: How long an unknown outcome is asked about before the caller is told that it is unknown.
 _SETTLE_SECONDS: Final = 30.0
 _HANDLERS_SECONDS: Final = 2.0
+_FIRST_POLL_SECONDS: Final = 0.02
 _POLL_SECONDS: Final = 0.5
 _HINT_REST_SECONDS: Final = 0.01
 
@@ -67,11 +73,19 @@ class FrontDesk:
     """A ``ClientGateway`` on a store. One a process and event loop; owns the store."""
 
     def __init__(
-        self, store: ClientStore, *, blobs: BlobStore | None, new_id: Callable[[], bytes]
+        self,
+        store: ClientStore,
+        *,
+        blobs: BlobStore | None,
+        new_id: Callable[[], bytes],
+        inline_bytes: int = INLINE_BYTES_MAX,
+        payload_bytes: int = PAYLOAD_BYTES_MAX,
     ) -> None:
-        """Keep large payloads in ``blobs``; name new jobs with ``new_id``."""
+        """Keep payloads over ``inline_bytes`` in ``blobs``; name new jobs with ``new_id``."""
         self._store = store
         self._blobs = blobs
+        self._inline_bytes = inline_bytes
+        self._payload_bytes = payload_bytes
         self._new_id = new_id
         self._coalescer = Coalescer(store)
         self._handlers: Mapping[str, HandlerInfo] = {}
@@ -137,6 +151,7 @@ class FrontDesk:
     ) -> JobView:
         """Return the job once it differs from what was seen, or as it is at the timeout."""
         until = monotonic() + timeout_seconds
+        rest = _FIRST_POLL_SECONDS
         subscription = self._store.wakeups.subscribe({"done"})
         try:
             while True:
@@ -144,9 +159,11 @@ class FrontDesk:
                 left = until - monotonic()
                 if found != seen or found.state in FINAL or left <= 0:
                     return found
-                if await subscription.wait(min(left, _POLL_SECONDS)):
+                if await subscription.wait(min(left, rest)):
                     # Under load something ends all the time; do not ask more often than this.
                     await pause_seconds(_HINT_REST_SECONDS)
+                # Short jobs are seen at once even where hints do not come; long ones cost little.
+                rest = min(rest * 2, _POLL_SECONDS)
         finally:
             subscription.close()
 
@@ -229,6 +246,12 @@ class FrontDesk:
         """Return worker sessions."""
         return await self._store.list_workers()
 
+    async def drain_worker(self, worker_id: bytes) -> bool:
+        """Ask a worker to drain."""
+        asked = await self._store.ask_drain(worker_id)
+        self._store.wakeups.announce({f"worker:{worker_id.hex()}"})
+        return asked
+
     async def list_handlers(self) -> list[HandlerInfo]:
         """Return every declared kind."""
         return await self._store.list_handlers()
@@ -254,13 +277,13 @@ class FrontDesk:
         jobs: list[NewJob] = []
         for index, item in enumerate(wanted):
             try:
-                jobs.append(new_job(item, handlers, self._new_id))
+                jobs.append(new_job(item, handlers, self._new_id, self._payload_bytes))
             except MainspringError as error:
                 raise with_index(error, index, len(wanted)) from None
         return jobs
 
     async def _offload(self, job: NewJob) -> NewJob:
-        if self._blobs is None or len(job.payload) <= INLINE_BYTES_MAX:
+        if self._blobs is None or len(job.payload) <= self._inline_bytes:
             return job
         day = created_at(job.id).date().isoformat()
         reference = await self._blobs.put(
@@ -293,10 +316,10 @@ class FrontDesk:
         ) from unknown
 
     async def _check_replacement(self, job_ids: Sequence[bytes], payload: bytes) -> None:
-        body = check(payload)
-        if len(payload) > INLINE_BYTES_MAX and self._blobs is not None:
+        body = check(payload, bytes_max=self._payload_bytes)
+        if len(payload) > self._inline_bytes and self._blobs is not None:
             raise InvalidInput(
-                f"a replacement payload may have at most {INLINE_BYTES_MAX:,} bytes",
+                f"a replacement payload may have at most {self._inline_bytes:,} bytes",
                 hint="submit a new job instead",
             )
         handlers = await self._known_handlers()

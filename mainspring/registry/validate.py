@@ -32,6 +32,7 @@ from mainspring.domain.limits import (
     KIND_CHARACTERS_MAX,
     MAX_ATTEMPTS_MAX,
     MAX_CRASHES_MAX,
+    PAYLOAD_BYTES_MAX,
     QUEUE_CHARACTERS_MAX,
     TENANT_CHARACTERS_MAX,
     TIMEOUT_SECONDS_MAX,
@@ -43,14 +44,17 @@ _SIMILAR: Final = 0.6
 
 
 def new_job(
-    wanted: Submission, handlers: Mapping[str, HandlerInfo], new_id: Callable[[], bytes]
+    wanted: Submission,
+    handlers: Mapping[str, HandlerInfo],
+    new_id: Callable[[], bytes],
+    payload_bytes: int = PAYLOAD_BYTES_MAX,
 ) -> NewJob:
     """Return the job to insert, or raise the error that names the option that is wrong."""
     kind = check_name("kind", wanted.kind, KIND_CHARACTERS_MAX)
     declared = handlers.get(kind)
     if declared is None and not wanted.kind_is_known:
         raise unknown_kind(kind, handlers)
-    body = payloads.check(wanted.payload)
+    body = payloads.check(wanted.payload, bytes_max=payload_bytes)
     if declared is not None and not wanted.kind_is_known:
         check_schema(kind, body, declared.schema)
     info = declared or HandlerInfo(kind=kind)

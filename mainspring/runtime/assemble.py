@@ -57,7 +57,13 @@ async def open_worker_gateway(settings: Settings) -> AsyncIterator[WorkerGateway
     store = await open_store(settings)
     try:
         await store.check_ready()
-        gateway = LocalGateway(store, blobs=open_blobs(settings), dice=dice(), monotonic=monotonic)
+        gateway = LocalGateway(
+            store,
+            blobs=open_blobs(settings),
+            dice=dice(),
+            monotonic=monotonic,
+            inline_bytes=settings.inline_bytes,
+        )
     except BaseException:
         await store.close()
         raise
@@ -73,7 +79,13 @@ async def open_client_gateway(settings: Settings) -> AsyncIterator[ClientGateway
     store = await open_store(settings)
     try:
         await store.check_ready()
-        desk = FrontDesk(store, blobs=open_blobs(settings), new_id=entropy.new_job_id)
+        desk = FrontDesk(
+            store,
+            blobs=open_blobs(settings),
+            new_id=entropy.new_job_id,
+            inline_bytes=settings.inline_bytes,
+            payload_bytes=settings.payload_bytes,
+        )
     except BaseException:
         await store.close()
         raise

@@ -8,6 +8,8 @@ from typing import Final
 import msgspec
 
 from mainspring.domain.errors import InvalidSetting
+from mainspring.domain.limits import INLINE_BYTES_MAX, PAYLOAD_BYTES_MAX
+from mainspring.domain.states import FINAL, JobState
 
 #: Where ``mainspring dev`` and every command look when nothing else is said.
 DEV_STORE: Final = "sqlite:///.mainspring/dev.db"
@@ -21,6 +23,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     #: beside the SQLite file, and none with PostgreSQL.
     blob_url: str = ""
     log_level: str = "info"
+    #: Payloads and results longer than this go to the object store, if there is one.
+    inline_bytes: int = INLINE_BYTES_MAX
+    #: Payloads longer than this are refused.
+    payload_bytes: int = PAYLOAD_BYTES_MAX
+    keep_succeeded_days: int = 7
+    keep_dead_days: int = 90
 
 
 class SettingRow(msgspec.Struct, frozen=True):
@@ -51,8 +59,34 @@ TABLE: Final = (
         "info",
         "debug, info, warning or error.",
     ),
+    SettingRow(
+        "inline_bytes",
+        "MAINSPRING_INLINE_BYTES",
+        str(INLINE_BYTES_MAX),
+        "Payloads and results longer than this go to the object store, if there is one.",
+    ),
+    SettingRow(
+        "payload_bytes",
+        "MAINSPRING_PAYLOAD_BYTES",
+        str(PAYLOAD_BYTES_MAX),
+        "Payloads longer than this are refused.",
+    ),
+    SettingRow(
+        "keep_succeeded_days",
+        "MAINSPRING_KEEP_SUCCEEDED_DAYS",
+        "7",
+        "Days for which succeeded, cancelled, expired and skipped jobs are kept.",
+    ),
+    SettingRow(
+        "keep_dead_days",
+        "MAINSPRING_KEEP_DEAD_DAYS",
+        "90",
+        "Days for which dead letters, and attempts that failed, are kept.",
+    ),
 )
 
+_GIB: Final = 1_073_741_824
+_DAYS_MAX: Final = 3_650
 _LEVELS: Final = ("debug", "info", "warning", "error")
 
 
@@ -72,7 +106,26 @@ def read_settings(
         store_url=store or env.get("MAINSPRING_STORE") or DEV_STORE,
         blob_url=blobs or env.get("MAINSPRING_BLOBS") or "",
         log_level=level,
+        inline_bytes=_number(env, "MAINSPRING_INLINE_BYTES", INLINE_BYTES_MAX, 0, _GIB),
+        payload_bytes=_number(env, "MAINSPRING_PAYLOAD_BYTES", PAYLOAD_BYTES_MAX, 2, _GIB),
+        keep_succeeded_days=_number(env, "MAINSPRING_KEEP_SUCCEEDED_DAYS", 7, 1, _DAYS_MAX),
+        keep_dead_days=_number(env, "MAINSPRING_KEEP_DEAD_DAYS", 90, 1, _DAYS_MAX),
     )
+
+
+def keep_days(settings: Settings) -> dict[JobState, int]:
+    """Return how long final jobs are kept, by state."""
+    usual = settings.keep_succeeded_days
+    return {state: settings.keep_dead_days if state is JobState.DEAD else usual for state in FINAL}
+
+
+def _number(env: Mapping[str, str], name: str, default: int, least: int, most: int) -> int:
+    text = env.get(name)
+    if text is None or not text.strip():
+        return default
+    if not text.strip().isdecimal() or not least <= int(text) <= most:
+        raise InvalidSetting(f"{name}: {text!r} is not a whole number from {least} to {most}")
+    return int(text)
 
 
 def sqlite_path(store_url: str) -> str | None:

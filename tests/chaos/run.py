@@ -1,0 +1,190 @@
+"""One chaos run: submit, disturb, heal, wait for the end, gather the records for the checker."""
+
+import json
+import os
+import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from mainspring.domain.errors import MainspringError, OutcomeUnknown
+from mainspring.domain.states import FINAL, AttemptState
+from mainspring.ports.clock import monotonic, pause_seconds
+from mainspring.ports.entropy import new_job_id, random_seed
+from mainspring.ports.gateway import ClientGateway, Submission
+from mainspring.runtime.assemble import open_client_gateway, open_store
+from mainspring.runtime.settings import Settings
+from mainspring.testing.history import Effect, Finding, History, Recorded, check
+from tests.chaos.fleet import Fleet
+
+#: Far beyond what a healthy run needs; only a run that hangs gets there.
+PATIENCE_SECONDS = 120.0
+
+
+def seed_of_this_run() -> int:
+    """Return the seed: from the environment to repeat a run, else a new one, printed on failure."""
+    return int(os.environ.get("CHAOS_SEED") or random_seed())
+
+
+async def migrate(store_url: str) -> None:
+    """Make the store ready."""
+    store = await open_store(Settings(store_url=store_url))
+    try:
+        await store.migrate(phase="all")
+        await store.prepare_partitions(2)
+    finally:
+        await store.close()
+
+
+class Ledger:
+    """What the submitting side knows: acknowledged, or sent without an answer."""
+
+    def __init__(self, desk: ClientGateway, seed: int) -> None:
+        self.desk = desk
+        self.dice = random.Random(seed)
+        self.acknowledged: set[bytes] = set()
+        self.unknown: set[bytes] = set()
+        self.lost_seen = 0
+        self._number = 0
+
+    async def submit(self, count: int, *, kinds: tuple[str, ...] = ("work",)) -> None:
+        """Submit a batch of jobs with random working times."""
+        wanted = [self._next(kinds) for _ in range(count)]
+        try:
+            accepted = await self.desk.submit(wanted)
+        except OutcomeUnknown:
+            self.unknown.update(item.id for item in wanted if item.id is not None)
+            return
+        self.acknowledged.update(item.job_id for item in accepted)
+
+    async def submit_stubbornly(self, count: int) -> None:
+        """Submit, and again with the same ids, until the store has answered."""
+        wanted = [self._next(("work",)) for _ in range(count)]
+        until = monotonic() + PATIENCE_SECONDS
+        while monotonic() < until:
+            try:
+                accepted = await self.desk.submit(wanted)
+            except MainspringError as error:
+                if error.exit_code != OutcomeUnknown.exit_code:
+                    raise
+                await pause_seconds(0.05)
+                continue
+            self.acknowledged.update(item.job_id for item in accepted)
+            return
+        pytest.fail("the store never answered again")
+
+    async def submit_one(self, kind: str) -> bytes:
+        """Submit a job without arguments."""
+        accepted = await self.desk.submit([Submission(kind=kind, kind_is_known=False)])
+        self.acknowledged.add(accepted[0].job_id)
+        return accepted[0].job_id
+
+    async def until_declared(self, kind: str) -> None:
+        """Wait until a worker has said that it can run this kind."""
+        until = monotonic() + PATIENCE_SECONDS
+        while monotonic() < until:
+            if any(handler.kind == kind for handler in await self.desk.list_handlers()):
+                return
+            await pause_seconds(0.05)
+        pytest.fail(f"no worker declared {kind}")
+
+    async def submit_long(self, count: int) -> None:
+        """Submit jobs that work longer than a lease lasts."""
+        wanted = [
+            msgspec.structs.replace(
+                self._next(("work",)), payload=b'{"number": 1, "work_ms": %d}' % work_ms
+            )
+            for work_ms in self.dice.choices((1_500, 3_500), k=count)
+        ]
+        accepted = await self.desk.submit(wanted)
+        self.acknowledged.update(item.job_id for item in accepted)
+
+    async def count_lost(self) -> int:
+        """Return how many attempts have been closed as lost so far."""
+        count = 0
+        for job_id in self.acknowledged:
+            attempts = await self.desk.list_attempts(job_id)
+            count += sum(attempt.state is AttemptState.LOST for attempt in attempts)
+        return count
+
+    def _next(self, kinds: tuple[str, ...]) -> Submission:
+        self._number += 1
+        payload = {"number": self._number, "work_ms": self.dice.choice((0, 1, 5, 20, 60))}
+        retry: dict[str, int | float] = {"initial_ms": 10, "cap_ms": 100}
+        return Submission(
+            id=new_job_id(),
+            kind=self.dice.choice(kinds),
+            payload=json.dumps(payload).encode(),
+            kind_is_known=True,
+            max_attempts=200,
+            max_crashes=100,
+            timeout_ms=60_000,
+            backoff=retry,
+        )
+
+
+@asynccontextmanager
+async def open_ledger(store_url: str, seed: int) -> AsyncIterator[Ledger]:
+    """Open the submitting side."""
+    async with open_client_gateway(Settings(store_url=store_url)) as desk:
+        yield Ledger(desk, seed)
+
+
+async def wait_until_final(ledger: Ledger, fleet: Fleet) -> None:
+    """Wait until every submitted job has ended; fail with the workers' words if one never does."""
+    until = monotonic() + PATIENCE_SECONDS
+    waiting = set(ledger.acknowledged | ledger.unknown)
+    while waiting and monotonic() < until:
+        job_id = min(waiting)
+        try:
+            job = await ledger.desk.wait_for_change(job_id, None, 1.0)
+        except MainspringError:
+            if job_id in ledger.unknown:
+                waiting.discard(job_id)
+            continue
+        if job.state in FINAL:
+            waiting.discard(job_id)
+            continue
+        await ledger.desk.wait_for_change(job_id, job, 1.0)
+    if waiting:
+        stuck = await ledger.desk.get_job(min(waiting))
+        pytest.fail(f"{len(waiting)} jobs never ended, one is {stuck}\n{fleet.logs()}")
+
+
+async def gather(ledger: Ledger, fleet: Fleet, store_url: str) -> History:
+    """Read both records."""
+    store = await open_store(Settings(store_url=store_url))
+    try:
+        recorded = {}
+        for job_id in ledger.acknowledged | ledger.unknown:
+            job = await store.get_job(job_id)
+            if job is not None:
+                recorded[job_id] = Recorded(job, await store.list_attempts(job_id))
+        workers = await store.list_workers()
+    finally:
+        await store.close()
+    return History(
+        acknowledged=ledger.acknowledged,
+        unknown=ledger.unknown,
+        recorded=recorded,
+        effects=effects_of(fleet.effects),
+        disturbed={item.id for item in workers if item.pid in fleet.disturbed_pids},
+    )
+
+
+def effects_of(path: Path) -> list[Effect]:
+    """Read the handlers' own log."""
+    return [msgspec.json.decode(line, type=Effect) for line in path.read_bytes().splitlines()]
+
+
+def prove(history: History, seed: int, fleet: Fleet) -> None:
+    """Fail with every broken law, and the seed that repeats the run."""
+    findings: list[Finding] = check(history)
+    if findings:
+        shown = "\n".join(f"  {item.law}: {item.job}: {item.detail}" for item in findings[:20])
+        pytest.fail(
+            f"{len(findings)} findings, repeat with CHAOS_SEED={seed}\n{shown}\n{fleet.logs()}"
+        )
