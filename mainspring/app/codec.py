@@ -16,9 +16,11 @@ from typing import Any, Final
 import msgspec
 
 from mainspring.app.context import Context
-from mainspring.domain.errors import InvalidPayload
+from mainspring.domain.errors import InvalidPayload, PayloadTooLarge
+from mainspring.domain.limits import RESULT_BYTES_MAX
 from mainspring.domain.payload import check_finite
 
+_ERRORS_SHOWN_MAX: Final = 3
 _PATH: Final = re.compile(r" - at `([^`]+)`$")
 _UNKNOWN: Final = re.compile(r"unknown field `([^`]+)`")
 _MISSING: Final = re.compile(r"missing required field `([^`]+)`")
@@ -35,12 +37,19 @@ class Codec:
         signature = inspect.signature(function)
         hints = _hints(kind, function)
         parameters = list(signature.parameters.values())
-        self.takes_context = bool(parameters) and _is_context(parameters[0], hints)
+        self.takes_context = (
+            bool(parameters)
+            and parameters[0].kind is not inspect.Parameter.KEYWORD_ONLY
+            and _is_context(parameters[0], hints)
+        )
         if self.takes_context:
             parameters = parameters[1:]
         self._signature = signature.replace(parameters=parameters)
         self._struct = _struct(kind, parameters, hints)
-        self._decoder = msgspec.json.Decoder(self._struct, dec_hook=_from_plain)
+        try:
+            self._decoder = msgspec.json.Decoder(self._struct, dec_hook=_from_plain)
+        except TypeError as error:
+            raise TypeError(f"{kind}: {error}") from None
         self._returns = hints.get("return", Any)
 
     def encode(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bytes:
@@ -64,7 +73,16 @@ class Codec:
 
     def encode_result(self, value: object) -> bytes | None:
         """Return a result as JSON text; ``None`` stays ``None``."""
-        return None if value is None else _to_json(f"the result of {self._kind}", value)
+        if value is None:
+            return None
+        result = _to_json(f"the result of {self._kind}", value)
+        if len(result) > RESULT_BYTES_MAX:
+            raise PayloadTooLarge(
+                f"the result of {self._kind} has {len(result):,} bytes, "
+                f"the limit is {RESULT_BYTES_MAX:,}",
+                hint="store the bulk elsewhere and return a reference",
+            )
+        return result
 
     def decode_result(self, result: bytes | None) -> Any:
         """Return a result in the type that the function declares."""
@@ -72,15 +90,21 @@ class Codec:
             return None
         if self._returns in (Any, None, type(None)):
             return msgspec.json.decode(result)
-        return msgspec.json.decode(result, type=self._returns, dec_hook=_from_plain)
+        try:
+            return msgspec.json.decode(result, type=self._returns, dec_hook=_from_plain)
+        except (msgspec.DecodeError, ValueError, TypeError, RecursionError) as error:
+            raise InvalidPayload(
+                f"the result of {self._kind} is not what it declares: {error}",
+                hint="the handler returned something else than its annotation says",
+            ) from None
 
     def schema(self) -> str:
         """Return the JSON Schema of the payload, as text."""
         try:
             schema = msgspec.json.schema(self._struct, schema_hook=_schema_of)
-        except (TypeError, msgspec.ValidationError):
+        except (TypeError, ValueError):
             schema = {"type": "object"}
-        return msgspec.json.encode(schema, order="deterministic").decode()
+        return msgspec.json.encode(_hoisted(schema), order="deterministic").decode()
 
     def usage(self) -> str:
         """Return how the call is written: ``greet(name: str)``."""
@@ -112,6 +136,8 @@ def _hints(kind: str, function: Callable[..., Any]) -> dict[str, Any]:
         raise TypeError(
             f"{kind}: the annotation {error.name!r} cannot be resolved; import it at module level"
         ) from error
+    except (AttributeError, SyntaxError) as error:
+        raise TypeError(f"{kind}: an annotation cannot be resolved: {error}") from error
 
 
 def _is_context(parameter: inspect.Parameter, hints: Mapping[str, Any]) -> bool:
@@ -128,6 +154,11 @@ def _struct(
             raise TypeError(
                 f"{kind}: the parameter {parameter} cannot be a member of a JSON object; "
                 "give every parameter a name"
+            )
+        if _is_context(parameter, hints):
+            raise TypeError(
+                f"{kind}: the context {parameter.name!r} must be the first parameter, "
+                "and one that is passed by position"
             )
         hint = hints.get(parameter.name, Any)
         if parameter.default is parameter.empty:
@@ -151,7 +182,7 @@ def _to_json(what: str, value: object) -> bytes:
         raise InvalidPayload(f"{what}: {error}", hint="use values that JSON can hold") from None
     # The encoder writes NaN and infinity as null; only then is a closer look worth its time.
     if b"null" in encoded:
-        check_finite(value)
+        check_finite(msgspec.to_builtins(value, enc_hook=_to_plain, str_keys=True))
     return encoded
 
 
@@ -159,19 +190,56 @@ def _to_plain(value: Any) -> Any:
     """Encode pydantic models without importing pydantic."""
     dump = getattr(value, "model_dump", None)
     if dump is not None:
-        return dump(mode="json")
+        # By alias and without computed fields: as ``model_validate`` will read it back.
+        return dump(mode="json", by_alias=True, round_trip=True)
     raise TypeError(f"a {type(value).__name__} cannot be written as JSON")
 
 
 def _from_plain(wanted: type, value: Any) -> Any:
     validate = getattr(wanted, "model_validate", None)
-    if validate is not None:
+    if validate is None:
+        raise TypeError(f"cannot read a {wanted!r} from JSON")
+    try:
         return validate(value)
-    raise TypeError(f"cannot read a {wanted!r} from JSON")
+    except ValueError as error:
+        raise ValueError(_in_one_line(error)) from None
+
+
+def _in_one_line(error: ValueError) -> str:
+    """Return what pydantic found, without its paragraphs and links."""
+    errors = getattr(error, "errors", None)
+    if errors is None:
+        return str(error)
+    found = errors()[:_ERRORS_SHOWN_MAX]
+    return "; ".join(f"{'.'.join(map(str, one['loc'])) or 'value'}: {one['msg']}" for one in found)
 
 
 def _schema_of(wanted: type) -> dict[str, Any]:
     schema = getattr(wanted, "model_json_schema", None)
     if schema is not None:
-        return dict(schema())
+        # Names of its own: models of different modules may be called alike.
+        place = f"{wanted.__module__}.{wanted.__qualname__}".replace(".", "_")
+        found = dict(schema(ref_template=f"#/$defs/{place}_{{model}}"))
+        inner = found.pop("$defs", {})
+        return found | {"$defs": {f"{place}_{name}": inner[name] for name in inner}}
     raise NotImplementedError
+
+
+def _hoisted(schema: dict[str, Any]) -> dict[str, Any]:
+    """Move definitions from where a model brought them to the top, where references look."""
+    definitions: dict[str, Any] = {}
+
+    def without(node: Any) -> Any:
+        if isinstance(node, list):
+            return [without(item) for item in node]
+        if not isinstance(node, dict):
+            return node
+        inner = node.get("$defs")
+        # A property may be called "$defs" too; definitions are schemas by name.
+        if isinstance(inner, dict) and ("type" in node or "$ref" in node or "anyOf" in node):
+            definitions.update({name: without(item) for name, item in inner.items()})
+            node = {name: item for name, item in node.items() if name != "$defs"}
+        return {name: without(item) for name, item in node.items()}
+
+    plain: dict[str, Any] = without(schema)
+    return plain | {"$defs": definitions} if definitions else plain

@@ -3,12 +3,21 @@
 import threading
 from collections.abc import Callable
 from datetime import datetime
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol
 
 from mainspring.app.signals import JobCancelled
 from mainspring.domain.ids import show_job
 
-Deps = TypeVar("Deps")
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    # A bare ``Context`` is one without dependencies. Were it ``Context[Any]``, type checkers would
+    # lose the parameters and the result of every handler that takes one.
+    Deps = TypeVar("Deps", default=None)
+else:
+    from typing import TypeVar
+
+    Deps = TypeVar("Deps")
 
 
 class LogSink(Protocol):

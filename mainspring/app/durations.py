@@ -53,5 +53,9 @@ def words(duration_ms: int) -> str:
         return f"{duration_ms} ms"
     for unit, size in (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000)):
         if duration_ms >= size and duration_ms % (size // 10 or 1) == 0:
-            return f"{duration_ms / size:g} {unit}"
-    return f"{duration_ms / 1_000:g} s"
+            return f"{_plain(duration_ms / size)} {unit}"
+    return f"{_plain(duration_ms / 1_000)} s"
+
+
+def _plain(value: float) -> str:
+    return f"{value:.3f}".rstrip("0").rstrip(".")

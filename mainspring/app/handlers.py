@@ -19,6 +19,7 @@ from mainspring.domain.job import (
     Priority,
 )
 from mainspring.domain.limits import (
+    DELAY_SECONDS_MAX,
     KIND_CHARACTERS_MAX,
     MAX_ATTEMPTS_MAX,
     MAX_CRASHES_MAX,
@@ -53,10 +54,13 @@ class Retry(msgspec.Struct, frozen=True, kw_only=True):
             raise InvalidInput(f"factor: {self.factor} is not between 1 and 100")
         if not 0 <= self.jitter <= 1:
             raise InvalidInput(f"jitter: {self.jitter} is not between 0 and 1")
+        most = DELAY_SECONDS_MAX * 1_000
+        initial_ms = milliseconds(self.initial, name="initial")
+        cap_ms = milliseconds(self.cap, name="cap")
         return Backoff(
-            initial_ms=milliseconds(self.initial, name="initial"),
+            initial_ms=check_range("initial (ms)", initial_ms, 0, most),
             factor=self.factor,
-            cap_ms=milliseconds(self.cap, name="cap"),
+            cap_ms=check_range("cap (ms)", cap_ms, 0, most),
             jitter=self.jitter,
         )
 
@@ -127,7 +131,9 @@ def handler_info(  # noqa: PLR0913 - options, all by name
         timeout_ms=check_range(
             "timeout (ms)", milliseconds(timeout, name="timeout"), 1, TIMEOUT_SECONDS_MAX * 1_000
         ),
-        on_exhausted=on_exhausted,
+        on_exhausted=None
+        if on_exhausted is None
+        else check_name("on_exhausted", on_exhausted, KIND_CHARACTERS_MAX),
         mode=mode,
         doc=doc,
     )

@@ -28,7 +28,7 @@ def load_app(reference: str) -> App:
                 hint="run from the folder that holds it, or install it",
             ) from error
         raise AppNotLoaded(f"{module_name} cannot be imported: {error}") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise AppNotLoaded(
             f"{module_name} cannot be imported: {type(error).__name__}: {error}",
             hint=f"python -c 'import {module_name}' shows the traceback",

@@ -26,6 +26,8 @@ from mainspring.ports.store import (
 _RECOVER_SECONDS: Final = 1.0
 _HANDLERS_SECONDS: Final = 10.0
 _VAIN_MS_MAX: Final = 1_000
+#: Settled attempts whose facts are kept, for reports that are repeated because an answer was lost.
+_REMEMBERED_MAX: Final = 1_000
 
 
 class WorkerStore(DispatchStore, SessionStore, Protocol):
@@ -62,6 +64,8 @@ class LocalGateway:
         self._monotonic = monotonic
         #: What this process claimed and has not settled: the facts that a judgement needs.
         self._claimed: dict[tuple[bytes, int], Claimed] = {}
+        #: What it settled lately, oldest first.
+        self._settled: dict[tuple[bytes, int], Claimed] = {}
         self._kinds: tuple[str, ...] = ()
         self._handlers: Mapping[str, HandlerInfo] = {}
         self._handlers_until = float("-inf")
@@ -127,23 +131,28 @@ class LocalGateway:
         places: list[int] = []
         answers = [False] * len(reports)
         for place, report in enumerate(reports):
-            job = self._claimed.get((report.job_id, report.attempt))
+            fence = (report.job_id, report.attempt)
+            job = self._claimed.get(fence) or self._settled.get(fence)
             if job is not None:
                 settlements.append(await self._judge.settle(job, report.outcome, handlers))
                 places.append(place)
         settled = await self._store.settle(settlements)
-        queues: dict[bytes, str] = {}
         for place, item in zip(places, settled, strict=True):
             answers[place] = item.accepted or item.repeated
-            queues[item.job_id] = self._claimed.pop((item.job_id, item.attempt)).queue
-        announce(self._store.wakeups, queues, settled)
+        queues = {item.job_id: self._put_aside(item.job_id, item.attempt) for item in settled}
+        announce(self._store.wakeups, queues, settlements, settled)
         return answers
 
     async def pulse(
         self, worker_id: bytes, held: Sequence[tuple[bytes, int]], progress: Sequence[Progress]
     ) -> Pulse:
         """Store progress; learn what is cancelled or lost."""
-        return await self._store.pulse(worker_id, held, progress)
+        pulse = await self._store.pulse(worker_id, held, progress)
+        lost = frozenset(pulse.lost)
+        for job_id, attempt in held if lost else ():
+            if job_id in lost and (job_id, attempt) in self._claimed:
+                self._put_aside(job_id, attempt)
+        return pulse
 
     async def append_logs(self, lines: Sequence[LogLine]) -> None:
         """Keep log lines."""
@@ -164,12 +173,13 @@ class LocalGateway:
             self._watermarks.forget()
             due_ms = min(_VAIN_MS_MAX, 0 if not self._vain_waits else 10 << self._vain_waits)
             self._vain_waits = min(self._vain_waits + 1, 10)
-        if due_ms is not None:
-            timeout_seconds = min(timeout_seconds, due_ms / 1_000)
+        falls_due = due_ms is not None and due_ms / 1_000 <= timeout_seconds
+        if due_ms is not None and falls_due:
+            timeout_seconds = due_ms / 1_000
         if timeout_seconds <= 0:
-            return True
+            return falls_due
         found = await subscription.wait(timeout_seconds)
-        return bool(found) or due_ms is not None
+        return bool(found) or falls_due
 
     async def close(self) -> None:
         """Let go of the store."""
@@ -178,6 +188,17 @@ class LocalGateway:
         if self._blobs is not None:
             await self._blobs.close()
         await self._store.close()
+
+    def _put_aside(self, job_id: bytes, attempt: int) -> str:
+        """Stop tracking an attempt, but remember it for a while; return its queue."""
+        fence = (job_id, attempt)
+        job = self._claimed.pop(fence, None)
+        if job is None:
+            return self._settled[fence].queue
+        while len(self._settled) >= _REMEMBERED_MAX:
+            del self._settled[next(iter(self._settled))]
+        self._settled[fence] = job
+        return job.queue
 
     def _listen(self, topics: frozenset[str]) -> Subscription:
         if self._subscription is None or self._subscription[0] != topics:

@@ -7,13 +7,15 @@ import msgspec
 
 from mainspring.domain.ids import show_job
 from mainspring.domain.job import Claimed, HandlerInfo, Held, NewJob, Settlement
-from mainspring.domain.limits import ERROR_BYTES_MAX, INLINE_BYTES_MAX
+from mainspring.domain.limits import DELAY_SECONDS_MAX, ERROR_BYTES_MAX, INLINE_BYTES_MAX
 from mainspring.domain.outcome import ErrorInfo, Failed, Outcome
 from mainspring.domain.states import JobState
 from mainspring.policies.verdict import judge
 from mainspring.ports.blobs import BlobStore
 
-_CUT: Final = "\n… cut …\n"
+_CUT: Final = b"\n... cut ...\n"
+_NAME_BYTES_MAX: Final = 256
+_REASON_BYTES_MAX: Final = 1_024
 
 
 class Dice(Protocol):
@@ -43,7 +45,7 @@ class Judge:
         self, job: Claimed | Held, outcome: Outcome, handlers: Mapping[str, HandlerInfo]
     ) -> Settlement:
         """Return the settlement of one attempt."""
-        settlement = judge(job, _bounded(outcome), self._dice.roll())
+        settlement = _storable(judge(job, _bounded(outcome), self._dice.roll()))
         if settlement.becomes is JobState.DEAD and job.on_exhausted:
             follow_up = self._follow_up(job, settlement, handlers.get(job.on_exhausted))
             settlement = msgspec.structs.replace(settlement, follow_up=follow_up)
@@ -92,20 +94,37 @@ def _bounded(outcome: Outcome) -> Outcome:
     if not isinstance(outcome, Failed):
         return outcome
     error = outcome.error
-    if len(error.message) + len(error.traceback) <= ERROR_BYTES_MAX // 4:
-        return outcome
-    room = ERROR_BYTES_MAX // 4
-    short = msgspec.structs.replace(
-        error, message=_cut(error.message, room // 2), traceback=_cut(error.traceback, room // 2)
+    message = _cut(error.message, ERROR_BYTES_MAX // 4)
+    short = ErrorInfo(
+        type=_cut(error.type, _NAME_BYTES_MAX),
+        message=message,
+        traceback=_cut(error.traceback, ERROR_BYTES_MAX - ERROR_BYTES_MAX // 4),
+        where=_cut(error.where, _NAME_BYTES_MAX),
     )
-    return msgspec.structs.replace(outcome, error=short)
+    return outcome if short == error else msgspec.structs.replace(outcome, error=short)
 
 
-def _cut(text: str, characters: int) -> str:
-    if len(text) <= characters:
+def _storable(settlement: Settlement) -> Settlement:
+    """Bound what came from a handler: one report that no store can take would stop all others."""
+    most = DELAY_SECONDS_MAX * 1_000
+    reason = settlement.reason
+    if reason is not None:
+        reason = _cut(reason.replace("\0", "\ufffd"), _REASON_BYTES_MAX)
+    delay_ms = min(max(settlement.delay_ms, 0), most)
+    if reason == settlement.reason and delay_ms == settlement.delay_ms:
+        return settlement
+    return msgspec.structs.replace(settlement, reason=reason, delay_ms=delay_ms)
+
+
+def _cut(text: str, bytes_max: int) -> str:
+    """Keep both ends of what is too long; replace what UTF-8 cannot carry (lone surrogates)."""
+    if len(text) <= bytes_max and text.isascii():
         return text
-    half = (characters - len(_CUT)) // 2
-    return text[:half] + _CUT + text[-half:]
+    raw = text.encode("utf-8", "replace")
+    if len(raw) > bytes_max:
+        half = (bytes_max - len(_CUT)) // 2
+        raw = raw[:half] + _CUT + raw[-half:]
+    return raw.decode("utf-8", "ignore")
 
 
 def fixed_dice(roll: Callable[[], float], new_job_id: Callable[[], bytes]) -> Dice:

@@ -8,10 +8,10 @@ attempt past its own hard deadline.
 from collections.abc import Mapping, Sequence
 
 from mainspring.dispatcher.judgement import Judge
-from mainspring.domain.job import HandlerInfo, Held, Settled
+from mainspring.domain.job import HandlerInfo, Held, Settled, Settlement
 from mainspring.domain.limits import RECOVER_JOBS_MAX
 from mainspring.domain.outcome import Lost, Outcome, TimedOut
-from mainspring.domain.states import FINAL
+from mainspring.domain.states import FINAL, JobState
 from mainspring.ports.store import DispatchStore, Wakeups
 
 LEASE_EXPIRED = "lease_expired"
@@ -43,7 +43,8 @@ class Recovery:
             await self._judge.settle(job, _outcome(job, cause), handlers) for job in held
         ]
         settled = await self._store.settle(settlements)
-        announce(self._wakeups, {job.job_id: job.queue for job in held}, settled)
+        queues = {job.job_id: job.queue for job in held}
+        announce(self._wakeups, queues, settlements, settled)
         return sum(item.accepted for item in settled)
 
 
@@ -53,14 +54,21 @@ def _outcome(job: Held, cause: str) -> Outcome:
     return Lost(cause=cause)
 
 
-def announce(wakeups: Wakeups, queues: Mapping[bytes, str], settled: Sequence[Settled]) -> None:
+def announce(
+    wakeups: Wakeups,
+    queues: Mapping[bytes, str],
+    settlements: Sequence[Settlement],
+    settled: Sequence[Settled],
+) -> None:
     """Tell workers of jobs that wait again, and whoever waits for jobs of those that ended."""
     topics: set[str] = set()
-    for item in settled:
+    for settlement, item in zip(settlements, settled, strict=True):
         if not item.accepted or item.state is None:
             continue
         if item.state in FINAL:
             topics.add("done")
+            if settlement.follow_up is not None and item.state is JobState.DEAD:
+                topics.add(f"queue:{settlement.follow_up.queue}")
         else:
             topics.add(f"queue:{queues[item.job_id]}")
     if topics:

@@ -74,19 +74,26 @@ def _check_depth(payload: bytes, what: str) -> None:
 
 def _check_elements(value: object, payload: bytes, what: str) -> None:
     """Refuse too many values, and repeated keys (a reader would silently keep one of them)."""
-    commas = payload.count(b",")
-    if commas < PAYLOAD_ELEMENTS_MAX and payload.count(b":") <= 1:
+    # Every value but the outermost comes, with its key, after a comma or an opening bracket.
+    values_max = 1 + sum(payload.count(mark) for mark in (b",", b"[", b"{"))
+    if values_max <= PAYLOAD_ELEMENTS_MAX and payload.count(b":") <= 1:
         return
     elements = keys = 0
-    for _, found in _walk(value, "$"):
+    stack: list[object] = [value]
+    while stack:
+        found = stack.pop()
         elements += 1
         if isinstance(found, dict):
             keys += len(found)
-    if elements > PAYLOAD_ELEMENTS_MAX:
-        raise PayloadTooLarge(
-            f"the {what} holds {elements:,} values, the limit is {PAYLOAD_ELEMENTS_MAX:,}",
-            hint="store the bulk elsewhere and pass a reference",
-        )
+            stack.extend(found.values())
+        elif isinstance(found, list):
+            stack.extend(found)
+        if elements + len(stack) > PAYLOAD_ELEMENTS_MAX:
+            raise PayloadTooLarge(
+                f"the {what} holds more than {PAYLOAD_ELEMENTS_MAX:,} values",
+                hint="store the bulk elsewhere and pass a reference",
+                details={"elements_max": PAYLOAD_ELEMENTS_MAX},
+            )
     # Outside of strings, a colon follows each key that was written and nothing else.
     written = _outside_strings(payload).count(b":")
     if written != keys:

@@ -1,6 +1,9 @@
 """The client's door to a store in the same process."""
 
+import hashlib
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Final, Protocol
 
 import msgspec
@@ -104,6 +107,7 @@ class FrontDesk:
         jobs = [await self._offload(job) for job in jobs]
         receipts = await self._insert(jobs)
         self._store.wakeups.announce({f"queue:{job.queue}" for job in jobs})
+        await self._forget_unused(jobs, receipts)
         for index, receipt in enumerate(receipts):
             if receipt.conflict:
                 key = jobs[index].submission_key
@@ -117,6 +121,17 @@ class FrontDesk:
                     len(jobs),
                 )
         return [Accepted(receipt.job_id, receipt.created) for receipt in receipts]
+
+    async def _forget_unused(self, jobs: Sequence[NewJob], receipts: Sequence[Receipt]) -> None:
+        """Delete what was put for jobs whose key named another job: no row will ever name it."""
+        unused = [
+            job.payload_ref
+            for job, receipt in zip(jobs, receipts, strict=True)
+            if job.payload_ref is not None and receipt.job_id != job.id
+        ]
+        if unused and self._blobs is not None:
+            with suppress(MainspringError):  # the submission stands, whatever becomes of these
+                await self._blobs.delete(unused)
 
     async def get_job(self, job_id: bytes) -> JobView:
         """Return a job with payload and result, wherever they live."""
@@ -200,17 +215,18 @@ class FrontDesk:
     ) -> Replayed:
         """Bring back what matches, at most ``limit``; with ``dry_run`` only count."""
         dead = msgspec.structs.replace(wanted, states=frozenset({JobState.DEAD}))
-        found: list[bytes] = []
+        if limit < 1:
+            raise InvalidInput(f"limit: {limit} is not at least 1")
+        # Pages come newest first and the oldest are wanted: walk all, keep the last.
+        oldest: deque[bytes] = deque(maxlen=limit)
         before: bytes | None = None
-        while len(found) < limit:
-            page = await self._store.list_jobs(
-                dead, limit=min(PAGE_ITEMS_MAX, limit - len(found)), before=before
-            )
-            found.extend(job.id for job in page.items)
+        while True:
+            page = await self._store.list_jobs(dead, limit=PAGE_ITEMS_MAX, before=before)
+            oldest.extend(job.id for job in page.items)
             before = page.next_before
             if before is None:
                 break
-        found.reverse()
+        found = list(reversed(oldest))
         if dry_run:
             return Replayed(len(found), ())
         changed: list[bytes] = []
@@ -286,8 +302,10 @@ class FrontDesk:
         if self._blobs is None or len(job.payload) <= self._inline_bytes:
             return job
         day = created_at(job.id).date().isoformat()
+        # The digest keeps a repeated id with another body from damaging the first one's object.
+        digest = hashlib.sha256(job.payload).hexdigest()[:16]
         reference = await self._blobs.put(
-            f"payload/{job.tenant}/{day}/{show_job(job.id)}", job.payload
+            f"payload/{job.tenant}/{day}/{show_job(job.id)}-{digest}", job.payload
         )
         return msgspec.structs.replace(job, payload=b"{}", payload_ref=reference)
 

@@ -12,6 +12,7 @@ import msgspec
 from mainspring.domain import payload as payloads
 from mainspring.domain.errors import (
     InvalidDuration,
+    InvalidId,
     InvalidInput,
     InvalidPayload,
     MainspringError,
@@ -19,6 +20,7 @@ from mainspring.domain.errors import (
     UnknownKind,
     UnknownOption,
 )
+from mainspring.domain.ids import created_at
 from mainspring.domain.job import (
     DEFAULT_TENANT,
     Backoff,
@@ -41,6 +43,7 @@ from mainspring.domain.names import check_name, check_range, priority_of
 from mainspring.ports.gateway import Submission
 
 _SIMILAR: Final = 0.6
+_ID_BYTES: Final = 16
 
 
 def new_job(
@@ -59,7 +62,7 @@ def new_job(
         check_schema(kind, body, declared.schema)
     info = declared or HandlerInfo(kind=kind)
     job = NewJob(
-        id=wanted.id or new_id(),
+        id=new_id() if wanted.id is None else _id(wanted.id),
         kind=kind,
         payload=wanted.payload,
         tenant=check_name("tenant", wanted.tenant or DEFAULT_TENANT, TENANT_CHARACTERS_MAX),
@@ -77,7 +80,7 @@ def new_job(
         timeout_ms=check_range(
             "timeout_ms", _or(wanted.timeout_ms, info.timeout_ms), 1, TIMEOUT_SECONDS_MAX * 1_000
         ),
-        on_exhausted=_or(wanted.on_exhausted, info.on_exhausted),
+        on_exhausted=_on_exhausted(_or(wanted.on_exhausted, info.on_exhausted)),
         effect_key=_key("effect_key", wanted.effect_key),
         submission_key=_key("key", wanted.key),
     )
@@ -127,14 +130,33 @@ def _validator(schema: str) -> Any:
     if schema in ("", "{}"):
         return None
     try:
-        return jsonschema_rs.validator_for(msgspec.json.decode(schema))
+        return jsonschema_rs.validator_for(msgspec.json.decode(schema), retriever=_stay_here)
     except ValueError:
         # A handler that declares a schema we cannot read is still checked by its worker.
         return None
 
 
+def _stay_here(uri: str) -> Any:
+    """Fetch no other schema: a declaration must not make this process call somebody."""
+    raise ValueError(f"{uri} is not part of the schema")
+
+
 def _or(given: Any, default: Any) -> Any:
     return default if given is None else given
+
+
+def _id(given: object) -> bytes:
+    try:
+        if isinstance(given, bytes) and len(given) == _ID_BYTES:
+            created_at(given)
+            return given
+    except OverflowError:
+        pass  # its time lies beyond every calendar
+    raise InvalidId(f"id: {given!r} is not an id", hint="leave it out, or give a UUIDv7's 16 bytes")
+
+
+def _on_exhausted(kind: str | None) -> str | None:
+    return None if kind is None else check_name("on_exhausted", kind, KIND_CHARACTERS_MAX)
 
 
 def _key(option: str, value: str | None) -> str | None:
@@ -153,6 +175,9 @@ def _delay(wanted: Submission) -> int | None:
         return None
     if wanted.due_at is not None:
         raise InvalidInput("delay and at: both were given", hint="give one of them")
+    given: object = wanted.delay_ms
+    if not isinstance(given, int) or isinstance(given, bool):
+        raise InvalidDuration(f"delay: {given!r} is not a whole number of milliseconds")
     if wanted.delay_ms < 0:
         raise InvalidDuration(f"delay: {wanted.delay_ms} ms is negative", hint="give zero or more")
     if wanted.delay_ms > DELAY_SECONDS_MAX * 1_000:
@@ -172,7 +197,10 @@ def _due(wanted: Submission) -> datetime | None:
         ) from None
     if instant.tzinfo is None:
         raise NaiveDatetime(f"at: {wanted.due_at!r} has no time zone")
-    return instant.astimezone(UTC)
+    try:
+        return instant.astimezone(UTC)
+    except OverflowError:
+        raise InvalidInput(f"at: {wanted.due_at!r} is outside of the calendar in UTC") from None
 
 
 def _backoff(given: Mapping[str, int | float]) -> Backoff:

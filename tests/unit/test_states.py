@@ -33,8 +33,9 @@ def _reachable(start: JobState | None) -> set[JobState]:
     found: set[JobState] = set()
     edge: set[JobState | None] = {start}
     while edge:
-        edge = {step.after for step in TRANSITIONS if step.before in edge} - found
-        found |= {state for state in edge if state is not None}
+        after = {step.after for step in TRANSITIONS if step.before in edge} - found
+        found |= after
+        edge = {*after}
     return found
 
 
@@ -56,11 +57,11 @@ def test_a_final_state_is_left_by_a_replay_only() -> None:
 
 
 def test_sets_of_states_share_nothing_out_of_place() -> None:
-    assert FINAL | LIVE == set(JobState)
+    assert set(JobState) == FINAL | LIVE
     assert not FINAL & LIVE
     assert CLAIMABLE | HELD <= LIVE
     assert not CLAIMABLE & HELD
-    assert CLOSED_ATTEMPTS == set(AttemptState) - {AttemptState.RUNNING}
+    assert set(AttemptState) - {AttemptState.RUNNING} == CLOSED_ATTEMPTS
 
 
 def test_only_a_claim_begins_to_hold() -> None:
@@ -112,7 +113,7 @@ def test_the_diagram_shows_every_transition() -> None:
 
 def test_the_page_shows_the_diagram_as_it_is() -> None:
     page = _PAGE.read_text(encoding="utf-8")
-    drawn = f"```mermaid\n{states.mermaid()}\n```\n"
+    drawn = f"```text\n{states.mermaid()}\n```\n"
     before, _, rest = page.partition(_BEGIN)
     shown, _, after = rest.partition(_END)
     assert shown == drawn, f"put this between the markers of {_PAGE.name}:\n{drawn}"

@@ -15,14 +15,20 @@ from mainspring.testing.servers.process import Identity
 _PREFIX = "mainspring-server-"
 _PREFIX_UNFINISHED = "mainspring-unfinished-"
 _OWNER_FILE = "owner"
+_MEMORY = Path("/dev/shm")  # noqa: S108 - names in it come from mkdtemp
+_MEMORY_FREE_BYTES_MIN = 4 * 1024**3
 
 
 class Workspace:
     """A directory of ours with a `data` directory in it that belongs to the server."""
 
-    def __init__(self, name: str, identity: Identity | None = None) -> None:
-        base = _temporary_base()
-        _remove_abandoned(base)
+    def __init__(
+        self, name: str, identity: Identity | None = None, *, in_memory: bool = False
+    ) -> None:
+        disk, memory = _temporary_base(), _memory_base()
+        for possible in filter(None, (disk, memory)):
+            _remove_abandoned(possible)
+        base = memory if in_memory and memory else disk
         unfinished = Path(tempfile.mkdtemp(prefix=_PREFIX_UNFINISHED, dir=base))
         self._owner = (unfinished / _OWNER_FILE).open("wb")
         fcntl.flock(self._owner, fcntl.LOCK_EX)
@@ -56,6 +62,14 @@ def _temporary_base() -> Path:
     if os.geteuid() == 0 and not reachable_by_others(base):
         return Path("/tmp")  # noqa: S108 - names in it come from mkdtemp
     return base
+
+
+def _memory_base() -> Path | None:
+    """A file system in memory with room to spare; containers often have one of 64 MB only."""
+    if not os.access(_MEMORY, os.W_OK | os.X_OK):
+        return None
+    status = os.statvfs(_MEMORY)
+    return _MEMORY if status.f_bavail * status.f_frsize >= _MEMORY_FREE_BYTES_MIN else None
 
 
 def _remove_abandoned(base: Path) -> None:
