@@ -6,21 +6,12 @@
 Invariants
 ----------
 * ``import mainspring`` loads nothing but this file; each name brings its module when first used.
+* ``__init__.pyi`` tells type checkers where the names live; a test keeps the two equal.
 * Nothing here connects, starts or reads anything; ``connect`` does so when it is entered.
 """
 
 import importlib
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from mainspring.app.context import Context
-    from mainspring.app.declare import App, Call, Failure, Job
-    from mainspring.app.handlers import Retry
-    from mainspring.app.signals import Fail, JobCancelled, RetryAfter, Snooze
-    from mainspring.client.blocking import BlockingHandle, Client
-    from mainspring.client.client import AsyncClient, Handle
-    from mainspring.domain.errors import JobFailed, MainspringError, WaitTimedOut
-    from mainspring.runtime.connect import connect, connect_sync
+from typing import Final
 
 __version__: Final = "0.1.0.dev0"
 

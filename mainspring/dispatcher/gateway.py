@@ -7,6 +7,7 @@ import msgspec
 
 from mainspring.dispatcher.judgement import Dice, Judge
 from mainspring.dispatcher.recovery import Recovery, announce
+from mainspring.dispatcher.texts import storable_line, storable_progress
 from mainspring.dispatcher.watermarks import Watermarks
 from mainspring.domain.errors import NotFound
 from mainspring.domain.job import Claimed, HandlerInfo, NewSession, Settlement
@@ -147,7 +148,8 @@ class LocalGateway:
         self, worker_id: bytes, held: Sequence[tuple[bytes, int]], progress: Sequence[Progress]
     ) -> Pulse:
         """Store progress; learn what is cancelled or lost."""
-        pulse = await self._store.pulse(worker_id, held, progress)
+        told = [storable_progress(item) for item in progress]
+        pulse = await self._store.pulse(worker_id, held, told)
         lost = frozenset(pulse.lost)
         for job_id, attempt in held if lost else ():
             if job_id in lost and (job_id, attempt) in self._claimed:
@@ -156,7 +158,7 @@ class LocalGateway:
 
     async def append_logs(self, lines: Sequence[LogLine]) -> None:
         """Keep log lines."""
-        await self._store.append_logs(lines)
+        await self._store.append_logs([storable_line(line) for line in lines])
 
     async def wait_for_work(
         self, worker_id: bytes, queues: Collection[str], timeout_seconds: float

@@ -5,15 +5,15 @@ from typing import Final, Protocol
 
 import msgspec
 
+from mainspring.dispatcher.texts import cut, storable
 from mainspring.domain.ids import show_job
 from mainspring.domain.job import Claimed, HandlerInfo, Held, NewJob, Settlement
 from mainspring.domain.limits import DELAY_SECONDS_MAX, ERROR_BYTES_MAX, INLINE_BYTES_MAX
-from mainspring.domain.outcome import ErrorInfo, Failed, Outcome
+from mainspring.domain.outcome import ErrorInfo, Failed, Lost, Outcome
 from mainspring.domain.states import JobState
 from mainspring.policies.verdict import judge
 from mainspring.ports.blobs import BlobStore
 
-_CUT: Final = b"\n... cut ...\n"
 _NAME_BYTES_MAX: Final = 256
 _REASON_BYTES_MAX: Final = 1_024
 
@@ -91,15 +91,17 @@ class Judge:
 
 def _bounded(outcome: Outcome) -> Outcome:
     """Cut an error to the size that is kept; the ends of a traceback tell the most."""
+    if isinstance(outcome, Lost):
+        return Lost(storable(outcome.cause, _REASON_BYTES_MAX))
     if not isinstance(outcome, Failed):
         return outcome
     error = outcome.error
-    message = _cut(error.message, ERROR_BYTES_MAX // 4)
+    message = cut(error.message, ERROR_BYTES_MAX // 4)
     short = ErrorInfo(
-        type=_cut(error.type, _NAME_BYTES_MAX),
+        type=cut(error.type, _NAME_BYTES_MAX),
         message=message,
-        traceback=_cut(error.traceback, ERROR_BYTES_MAX - ERROR_BYTES_MAX // 4),
-        where=_cut(error.where, _NAME_BYTES_MAX),
+        traceback=cut(error.traceback, ERROR_BYTES_MAX - ERROR_BYTES_MAX // 4),
+        where=cut(error.where, _NAME_BYTES_MAX),
     )
     return outcome if short == error else msgspec.structs.replace(outcome, error=short)
 
@@ -109,22 +111,11 @@ def _storable(settlement: Settlement) -> Settlement:
     most = DELAY_SECONDS_MAX * 1_000
     reason = settlement.reason
     if reason is not None:
-        reason = _cut(reason.replace("\0", "\ufffd"), _REASON_BYTES_MAX)
+        reason = storable(reason, _REASON_BYTES_MAX)
     delay_ms = min(max(settlement.delay_ms, 0), most)
     if reason == settlement.reason and delay_ms == settlement.delay_ms:
         return settlement
     return msgspec.structs.replace(settlement, reason=reason, delay_ms=delay_ms)
-
-
-def _cut(text: str, bytes_max: int) -> str:
-    """Keep both ends of what is too long; replace what UTF-8 cannot carry (lone surrogates)."""
-    if len(text) <= bytes_max and text.isascii():
-        return text
-    raw = text.encode("utf-8", "replace")
-    if len(raw) > bytes_max:
-        half = (bytes_max - len(_CUT)) // 2
-        raw = raw[:half] + _CUT + raw[-half:]
-    return raw.decode("utf-8", "ignore")
 
 
 def fixed_dice(roll: Callable[[], float], new_job_id: Callable[[], bytes]) -> Dice:

@@ -2,11 +2,12 @@
 
 import asyncio
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from mainspring.domain.errors import NotFound, StoreNotWritable
+from mainspring.domain.errors import NotFound, StoreNotWritable, StoreUnreachable
 from mainspring.domain.references import parse_reference, reference_of, verified
 
 T = TypeVar("T")
@@ -35,6 +36,12 @@ class LocalBlobs:
                 f"the object {wanted.key} is not in {self._folder}",
                 hint="is this the same --blobs folder as where it was written?",
             ) from None
+        except OSError as error:
+            raise StoreUnreachable(
+                f"the object {wanted.key} in {self._folder} cannot be read: "
+                f"{error.strerror or error}",
+                hint="check the rights on the folder and the disk",
+            ) from error
 
     async def delete(self, references: list[str]) -> None:
         """Remove files; missing ones are no error."""
@@ -63,15 +70,27 @@ class LocalBlobs:
 
     @staticmethod
     def _write(path: Path, body: bytes) -> None:
+        # A new folder is durable once the one that holds it is.
+        new = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_name(f".{path.name}.{os.getpid()}")
-        with beside.open("wb") as file:
-            file.write(body)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-        folder = os.open(path.parent, os.O_RDONLY)
+        # The thread is part of the name: a cancelled put goes on while it is repeated.
+        beside = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
         try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+            with beside.open("wb") as file:
+                file.write(body)
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(path)
+        except OSError:
+            beside.unlink(missing_ok=True)
+            raise
+        for folder in (path.parent, *(folder.parent for folder in new)):
+            _sync_folder(folder)
+
+
+def _sync_folder(folder: Path) -> None:
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

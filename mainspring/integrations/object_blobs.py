@@ -5,7 +5,7 @@ than the provider's. Keys come from the environment or the machine's role, never
 """
 
 from datetime import timedelta
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 import obstore
@@ -15,8 +15,13 @@ from obstore.store import AzureStore, GCSStore, S3Store
 from mainspring.domain.errors import InvalidSetting, NotFound, StoreUnreachable
 from mainspring.domain.references import parse_reference, reference_of, verified
 
+if TYPE_CHECKING:
+    from obstore.store import RetryConfig
+
 _OPTIONS: Final = ("endpoint", "region")
 _TIMEOUT: Final = timedelta(seconds=30)
+# The client's own default is ten tries over three minutes, in which nobody learns what is wrong.
+_RETRY: Final["RetryConfig"] = {"max_retries": 3, "retry_timeout": timedelta(seconds=30)}
 
 _Remote = S3Store | GCSStore | AzureStore
 
@@ -33,7 +38,7 @@ class ObjectBlobs:
         """Put the object; the provider answers when it is durable."""
         try:
             await obstore.put_async(self._remote, key, body)
-        except BaseError as error:
+        except (BaseError, OSError) as error:
             raise self._explain(error) from error
         return reference_of(key, body)
 
@@ -45,7 +50,7 @@ class ObjectBlobs:
             body = bytes(await found.bytes_async())
         except FileNotFoundError:
             raise NotFound(f"the object {wanted.key} is not in {self._address}") from None
-        except BaseError as error:
+        except (BaseError, OSError) as error:
             raise self._explain(error) from error
         return verified(wanted, body)
 
@@ -56,18 +61,20 @@ class ObjectBlobs:
                 await obstore.delete_async(self._remote, parse_reference(reference).key)
             except FileNotFoundError:
                 continue
-            except BaseError as error:
+            except (BaseError, OSError) as error:
                 raise self._explain(error) from error
 
     async def close(self) -> None:
         """Connections end with the process; the client offers no earlier way."""
 
-    def _explain(self, error: BaseError) -> StoreUnreachable:
+    def _explain(self, error: BaseError | OSError) -> StoreUnreachable:
         # The client's text is long and repeats the request; its first line names the cause.
         first = str(error).strip().partition("\n")[0][:300]
         hint = None
         if isinstance(error, PermissionDeniedError):
             hint = "check the keys and the rights on the bucket"
+        elif isinstance(error, FileNotFoundError):  # the client's word for 404, here the bucket's
+            hint = "make the bucket, or correct its name"
         return StoreUnreachable(f"the object store {self._address}: {first}", hint=hint)
 
 
@@ -80,6 +87,11 @@ def open_blobs(address: str) -> ObjectBlobs:
         raise InvalidSetting(
             f"blobs: there is no option {unknown[0]!r}", hint=f"use {' and '.join(_OPTIONS)}"
         )
+    if "@" in parts.netloc:
+        raise InvalidSetting(
+            "blobs: the address holds keys",
+            hint="give them in the environment (AWS_ACCESS_KEY_ID and so on) and replace them",
+        )
     if not parts.netloc:
         raise InvalidSetting(f"blobs: {address!r} names no bucket", hint="write s3://bucket/prefix")
     plain = urlunsplit((parts.scheme, parts.netloc, "", "", ""))
@@ -90,18 +102,26 @@ def _remote(scheme: str, bucket: str, prefix: str, options: dict[str, str]) -> _
     inside = prefix or None
     endpoint = options.get("endpoint", "")
     if scheme == "s3":
+        # Left out rather than empty: then the environment and the client's defaults count.
         given: dict[str, str] = {"endpoint": endpoint} if endpoint else {}
+        region = options.get("region") or ("us-east-1" if endpoint else None)
+        if region:
+            given["region"] = region
         return S3Store(
             bucket,
             prefix=inside,
-            region=options.get("region", "us-east-1" if endpoint else None),
             client_options={"allow_http": endpoint.startswith("http://"), "timeout": _TIMEOUT},
+            retry_config=_RETRY,
             **given,  # type: ignore[arg-type]  # the stub wants a TypedDict literal
         )
     if scheme == "gs":
-        return GCSStore(bucket, prefix=inside, client_options={"timeout": _TIMEOUT})
+        return GCSStore(
+            bucket, prefix=inside, client_options={"timeout": _TIMEOUT}, retry_config=_RETRY
+        )
     if scheme == "az":
-        return AzureStore(bucket, prefix=inside, client_options={"timeout": _TIMEOUT})
+        return AzureStore(
+            bucket, prefix=inside, client_options={"timeout": _TIMEOUT}, retry_config=_RETRY
+        )
     raise InvalidSetting(
         f"blobs: {scheme!r} is no kind of object store", hint="use file://, s3://, gs:// or az://"
     )

@@ -34,8 +34,10 @@ async def open_store(settings: Settings, *, clock: Clock | None = None) -> Store
     if scheme in ("postgresql", "postgres"):
         postgres = _optional("mainspring.store.postgres", "postgres")
         return cast("Store", await postgres.open_postgres(settings.store_url, clock=clock))
+    # An address with a slip in it may still hold a password.
+    shown = "this address" if "@" in scheme else repr(scheme)
     raise InvalidSetting(
-        f"store: {scheme or settings.store_url!r} is no kind of store",
+        f"store: {shown} is no kind of store",
         hint="use sqlite:///FILE or postgresql://USER:PASSWORD@HOST:PORT/DATABASE",
     )
 

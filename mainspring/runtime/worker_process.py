@@ -37,10 +37,18 @@ async def keep(
         settings=settings,
         command=command,
         gateway=gateway,
-        version=importlib.metadata.version("mainspring"),
+        version=product_version(),
     )
     with_signals(keeper.ask_stop)
     return await keeper.run()
+
+
+def product_version() -> str:
+    """Return the installed version; a source tree that was never installed has none."""
+    try:
+        return importlib.metadata.version("mainspring")
+    except importlib.metadata.PackageNotFoundError:
+        return "0+unknown"
 
 
 def with_signals(ask_stop: Callable[[], None]) -> None:

@@ -144,5 +144,5 @@ class Fleet:
         if self._planted:
             planted = str(_REPOSITORY / "tests" / "chaos" / "planted")
             environment["PYTHONPATH"] = f"{planted}:{_REPOSITORY}"
-            environment["MAINSPRING_PLANTED_BUG"] = self._planted
+            environment["MAINSPRING_PLANTED_BUGS"] = self._planted
         return environment

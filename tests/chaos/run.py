@@ -1,5 +1,6 @@
 """One chaos run: submit, disturb, heal, wait for the end, gather the records for the checker."""
 
+import asyncio
 import json
 import os
 import random
@@ -11,7 +12,8 @@ import msgspec
 import pytest
 
 from mainspring.domain.errors import MainspringError, OutcomeUnknown
-from mainspring.domain.states import FINAL, AttemptState
+from mainspring.domain.ids import show_job
+from mainspring.domain.states import FINAL, AttemptState, JobState
 from mainspring.ports.clock import monotonic, pause_seconds
 from mainspring.ports.entropy import new_job_id, random_seed
 from mainspring.ports.gateway import ClientGateway, Submission
@@ -47,7 +49,7 @@ class Ledger:
         self.dice = random.Random(seed)
         self.acknowledged: set[bytes] = set()
         self.unknown: set[bytes] = set()
-        self.lost_seen = 0
+        self.lost_seen: set[tuple[str, int]] = set()
         self._number = 0
 
     async def submit(self, count: int, *, kinds: tuple[str, ...] = ("work",)) -> None:
@@ -59,6 +61,15 @@ class Ledger:
             self.unknown.update(item.id for item in wanted if item.id is not None)
             return
         self.acknowledged.update(item.job_id for item in accepted)
+
+    async def keep_submitting(self, over: asyncio.Event, *, kinds: tuple[str, ...]) -> None:
+        """Keep a backlog of some hundred jobs until it is over."""
+        while not over.is_set():
+            counts = await self.desk.count_states()
+            waiting = counts.get(JobState.READY, 0) + counts.get(JobState.RETRYING, 0)
+            if waiting < 200:
+                await self.submit(100, kinds=kinds)
+            await pause_seconds(0.02)
 
     async def submit_stubbornly(self, count: int) -> None:
         """Submit, and again with the same ids, until the store has answered."""
@@ -97,18 +108,19 @@ class Ledger:
             msgspec.structs.replace(
                 self._next(("work",)), payload=b'{"number": 1, "work_ms": %d}' % work_ms
             )
-            for work_ms in self.dice.choices((1_500, 3_500), k=count)
+            for work_ms in self.dice.choices((1_500, 5_000), k=count)
         ]
         accepted = await self.desk.submit(wanted)
         self.acknowledged.update(item.job_id for item in accepted)
 
-    async def count_lost(self) -> int:
-        """Return how many attempts have been closed as lost so far."""
-        count = 0
+    async def lost_attempts(self) -> set[tuple[str, int]]:
+        """Return the attempts that have been closed as lost so far."""
+        lost: set[tuple[str, int]] = set()
         for job_id in self.acknowledged:
-            attempts = await self.desk.list_attempts(job_id)
-            count += sum(attempt.state is AttemptState.LOST for attempt in attempts)
-        return count
+            for attempt in await self.desk.list_attempts(job_id):
+                if attempt.state is AttemptState.LOST:
+                    lost.add((show_job(job_id), attempt.attempt))
+        return lost
 
     def _next(self, kinds: tuple[str, ...]) -> Submission:
         self._number += 1
@@ -131,6 +143,61 @@ async def open_ledger(store_url: str, seed: int) -> AsyncIterator[Ledger]:
     """Open the submitting side."""
     async with open_client_gateway(Settings(store_url=store_url)) as desk:
         yield Ledger(desk, seed)
+
+
+async def until_begun(fleet: Fleet, ledger: Ledger, keeper: int) -> None:
+    """Wait until some child of this keeper has begun something; give it more if need be."""
+    until = monotonic() + PATIENCE_SECONDS
+    rounds = 0
+    while monotonic() < until:
+        children = {str(pid) for pid in fleet.children(keeper)}
+        text = fleet.effects.read_text()
+        if any(f'"pid": {pid}}}' in text for pid in children):
+            return
+        rounds += 1
+        if rounds % 50 == 0:
+            await ledger.submit_long(8)
+        await pause_seconds(0.02)
+    pytest.fail(f"worker {keeper} never began anything\n{fleet.logs()}")
+
+
+async def until_ended(fleet: Fleet, more: int) -> None:
+    """Wait until so many more attempts have ended: a random moment, in terms of work."""
+    wanted = _endings(fleet) + more
+    until = monotonic() + PATIENCE_SECONDS
+    while _endings(fleet) < wanted:
+        if monotonic() > until:
+            pytest.fail(f"the work does not go on\n{fleet.logs()}")
+        await pause_seconds(0.01)
+
+
+def _endings(fleet: Fleet) -> int:
+    return fleet.effects.read_bytes().count(b'"event": "end"')
+
+
+async def until_lost(ledger: Ledger, fleet: Fleet) -> None:
+    """Wait until the store has closed attempts of the frozen worker as lost."""
+    until = monotonic() + PATIENCE_SECONDS
+    while monotonic() < until:
+        found = await ledger.lost_attempts()
+        if found - ledger.lost_seen:
+            ledger.lost_seen = found
+            return
+        await pause_seconds(0.1)
+    pytest.fail(f"nobody took over from the frozen worker\n{fleet.logs()}")
+
+
+async def until_a_zombie_ends(ledger: Ledger, fleet: Fleet) -> None:
+    """Wait until a handler has ended work that the store had taken from it."""
+    until = monotonic() + PATIENCE_SECONDS
+    while monotonic() < until:
+        ended = {
+            (item.job, item.attempt) for item in effects_of(fleet.effects) if item.event == "end"
+        }
+        if ended & await ledger.lost_attempts():
+            return
+        await pause_seconds(0.1)
+    pytest.fail(f"no zombie ended its work\n{fleet.logs()}")
 
 
 async def wait_until_final(ledger: Ledger, fleet: Fleet) -> None:

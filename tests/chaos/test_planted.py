@@ -7,8 +7,16 @@ import pytest
 from mainspring.testing.history import History, check
 from mainspring.testing.servers import PostgresServer
 from tests.chaos.fleet import Fleet
-from tests.chaos.run import gather, migrate, open_ledger, seed_of_this_run, wait_until_final
-from tests.chaos.test_zombies import until_begun, until_lost
+from tests.chaos.run import (
+    gather,
+    migrate,
+    open_ledger,
+    seed_of_this_run,
+    until_a_zombie_ends,
+    until_begun,
+    until_lost,
+    wait_until_final,
+)
 
 pytestmark = [pytest.mark.chaos, pytest.mark.slow, pytest.mark.timeout(240)]
 
@@ -17,8 +25,8 @@ pytestmark = [pytest.mark.chaos, pytest.mark.slow, pytest.mark.timeout(240)]
 async def test_a_store_without_the_fence_is_caught(
     durable_store_url: str, tmp_path: Path, planted: str
 ) -> None:
-    """Freeze the keepers of long work: their children report attempts that were taken over."""
-    history = await _run_with(planted, durable_store_url, tmp_path)
+    """Freeze the keepers of deaf children, which report attempts that were taken over."""
+    history = await _run_with(f"deaf,{planted}", durable_store_url, tmp_path)
     laws = {finding.law for finding in check(history)}
     assert laws & {"stale_finish", "numbering", "undecided", "open", "unexplained"}, laws
 
@@ -42,12 +50,13 @@ async def _run_with(planted: str, store_url: str, folder: Path) -> History:
             fleet.start()
             fleet.start()
             for number in range(3):
-                await ledger.submit_long(24)
+                await ledger.submit_long(8)
                 living = fleet.living()
                 keeper = living[number % len(living)]
                 await until_begun(fleet, ledger, keeper)
                 fleet.freeze(keeper, children=False)
                 await until_lost(ledger, fleet)
+                await until_a_zombie_ends(ledger, fleet)
                 fleet.thaw(keeper)
             await wait_until_final(ledger, fleet)
             fleet.stop()
@@ -63,7 +72,7 @@ async def _run_undisturbed(planted: str, store_url: str, folder: Path) -> Histor
         async with open_ledger(store_url, seed_of_this_run()) as ledger:
             fleet.start()
             fleet.start()
-            await ledger.submit_long(24)
+            await ledger.submit_long(8)
             await ledger.submit(100)
             await wait_until_final(ledger, fleet)
             fleet.stop()

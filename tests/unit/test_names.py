@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mainspring.domain.errors import InvalidInput, UnknownOption
@@ -9,6 +9,7 @@ from mainspring.domain.names import check_name, check_range, priority_of
 _LETTERS = "abcXYZ019_"
 
 
+@settings(deadline=None)
 @given(st.tuples(st.sampled_from(_LETTERS), st.text(_LETTERS + ".:/-", max_size=127)).map("".join))
 def test_names_of_plain_characters_are_accepted(name: str) -> None:
     assert check_name("kind", name, 128) == name

@@ -3,7 +3,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mainspring.domain.errors import (
@@ -62,6 +62,7 @@ def _strict(text: bytes) -> Any:
     return value
 
 
+@settings(deadline=None)
 @given(_OBJECTS, st.booleans(), st.sampled_from([None, 1]))
 def test_every_object_in_json_is_accepted_as_it_is(
     value: dict[str, Any], ascii_only: bool, indent: int | None
@@ -70,6 +71,7 @@ def test_every_object_in_json_is_accepted_as_it_is(
     assert check(text) == value
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.sampled_from(
@@ -92,6 +94,7 @@ def test_it_accepts_exactly_what_a_strict_reader_accepts(text: str) -> None:
         assert check(body) == expected
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=60))
 def test_no_bytes_raise_anything_but_bad_input(body: bytes) -> None:
     try:
@@ -244,6 +247,7 @@ def test_hostile_text_is_refused_in_bounded_time(text: bytes) -> None:
         check(text)
 
 
+@settings(deadline=None)
 @given(_VALUES)
 def test_finite_values_pass(value: object) -> None:
     check_finite(value)

@@ -1,13 +1,14 @@
 import hashlib
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mainspring.domain.errors import BlobDamaged
 from mainspring.domain.references import parse_reference, reference_of, verified
 
 
+@settings(deadline=None)
 @given(st.text(min_size=1), st.binary())
 def test_a_reference_comes_back_whatever_the_key(key: str, body: bytes) -> None:
     found = parse_reference(reference_of(key, body))
@@ -15,6 +16,7 @@ def test_a_reference_comes_back_whatever_the_key(key: str, body: bytes) -> None:
     assert verified(found, body) == body
 
 
+@settings(deadline=None)
 @given(st.binary(min_size=1), st.data())
 def test_any_other_body_is_damaged(body: bytes, data: st.DataObject) -> None:
     wanted = parse_reference(reference_of("payload/a", body))

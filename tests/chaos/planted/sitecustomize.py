@@ -1,4 +1,4 @@
-"""Plants one bug into every Python process that is started with this folder on its path.
+"""Plants bugs into every Python process that is started with this folder on its path.
 
 The product has no switch for this: the text of a statement is changed as it is loaded. A run with a
 planted bug must be caught by the checker, or the checker proves nothing.
@@ -6,6 +6,7 @@ planted bug must be caught by the checker, or the checker proves nothing.
 
 import importlib.abc
 import importlib.machinery
+import math
 import os
 import re
 import sys
@@ -13,78 +14,107 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Final
 
-_BUG: Final = os.environ.get("MAINSPRING_PLANTED_BUG", "")
-_STATEMENTS: Final = "mainspring.store.statements"
+_BUGS: Final = frozenset(os.environ.get("MAINSPRING_PLANTED_BUGS", "").split(",")) - {""}
+
+
+_FENCE: Final = re.compile(r"AND (job|given)\.attempt = (given|job|:)\.?attempt")
+_HELD: Final = re.compile(r"AND job\.worker_id IS NOT null", re.IGNORECASE)
+_DUE: Final = "AND held.deadline_at < coalesce(:at::timestamptz, statement_timestamp())"
+_OLD: Final = "AND held.started_at < statement_timestamp() - interval '300 ms'"
+
+
+def _without(pattern: re.Pattern[str], text: str) -> str:
+    changed, count = pattern.subn("", text)
+    assert count, "the statement has changed: plant the bug anew"
+    return changed
 
 
 def _without_fence(name: str, text: str) -> str:
     """Finish by id, whatever attempt it names, as long as somebody runs the job."""
-    if not name.startswith("settle_"):
-        return text
-    changed = re.sub(r"AND job\.attempt = (given\.attempt|:attempt)", "", text)
-    return changed.replace("AND given.attempt = job.attempt", "")
+    return _without(_FENCE, text) if name.startswith("settle_") else text
 
 
 def _by_id_only(name: str, text: str) -> str:
     """Finish by id alone, even when nobody runs the job."""
-    changed = _without_fence(name, text)
-    if not name.startswith("settle_"):
-        return changed
-    return re.sub(r"AND job\.worker_id IS NOT (null|NULL)", "", changed)
+    return _without(_HELD, _without_fence(name, text)) if name.startswith("settle_") else text
 
 
 def _by_age(name: str, text: str) -> str:
     """Take a job for lost when it has run for a while, however alive its worker is."""
     if name != "expired":
         return text
-    postgres = "(job.started_at < statement_timestamp() - interval '300 ms' OR sessions.ended)"
-    changed = re.sub(
-        r"\(\s*job\.deadline_at < coalesce\(:at::timestamptz, statement_timestamp\(\)\)\s*"
-        r"OR sessions\.ended\s*\)",
-        postgres,
-        text,
-    )
-    # What is not yet over must not be told by its deadline, but as lost.
-    return changed.replace(
-        "CASE WHEN sessions.ended THEN 'session' ELSE 'deadline' END", "'session'"
-    )
+    assert _DUE in text, "the statement has changed: plant the bug anew"
+    return text.replace(_DUE, _OLD).replace("'deadline'", "'session'")
 
 
-_BUGS: Final[dict[str, Callable[[str, str], str]]] = {
+_IN_STATEMENTS: Final[dict[str, Callable[[str, str], str]]] = {
     "no_fence": _without_fence,
     "by_id_only": _by_id_only,
     "by_age": _by_age,
 }
 
 
-class _Planter(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Lets the statements module load as it is, then wraps its ``source``."""
+def _change_statements(module: ModuleType) -> None:
+    """Change the text of statements as they are loaded."""
+    plain = module.source
 
-    def __init__(self, change: Callable[[str, str], str]) -> None:
-        self._change = change
-        self._found: importlib.machinery.ModuleSpec | None = None
+    def source(package: str, name: str) -> str:
+        text: str = plain(package, name)
+        for bug in _BUGS & _IN_STATEMENTS.keys():
+            text = _IN_STATEMENTS[bug](name, text)
+        return text
+
+    module.source = source  # type: ignore[attr-defined]  # that is the planting
+
+
+def _change_vitals(module: ModuleType) -> None:
+    """Make children deaf to the end of their lease, as one is that hangs for a moment."""
+    if "deaf" in _BUGS:
+        module.Vitals.lease_until = property(lambda _self: math.inf, lambda _self, _value: None)
+
+
+def _change_gateway(module: ModuleType) -> None:
+    """Let deaf children not hear that their attempts were taken from them."""
+    if "deaf" not in _BUGS:
+        return
+    plain = module.LocalGateway.pulse
+
+    async def pulse(self: object, *args: object) -> object:
+        answer = await plain(self, *args)
+        return type(answer)(cancelling=(), lost=())
+
+    module.LocalGateway.pulse = pulse
+
+
+_CHANGES: Final[dict[str, Callable[[ModuleType], None]]] = {
+    "mainspring.store.statements": _change_statements,
+    "mainspring.worker.vitals": _change_vitals,
+    "mainspring.dispatcher.gateway": _change_gateway,
+}
+
+
+class _Planter(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Lets a module load as it is, then changes it."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, importlib.machinery.ModuleSpec] = {}
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        if fullname != _STATEMENTS:
+        if fullname not in _CHANGES:
             return None
-        sys.meta_path.remove(self)
-        self._found = importlib.machinery.PathFinder.find_spec(fullname, path)
-        assert self._found is not None
-        return importlib.machinery.ModuleSpec(fullname, self, origin=self._found.origin)
+        found = importlib.machinery.PathFinder.find_spec(fullname, path)
+        assert found is not None
+        self._found[fullname] = found
+        return importlib.machinery.ModuleSpec(fullname, self, origin=found.origin)
 
     def exec_module(self, module: ModuleType) -> None:
-        assert self._found is not None
-        assert self._found.loader is not None
-        self._found.loader.exec_module(module)
-        plain = module.source
-
-        def source(package: str, name: str) -> str:
-            return self._change(name, plain(package, name))
-
-        module.source = source  # type: ignore[attr-defined]  # that is the planting
+        loader = self._found[module.__name__].loader
+        assert loader is not None
+        loader.exec_module(module)
+        _CHANGES[module.__name__](module)
 
 
-if _BUG:
-    sys.meta_path.insert(0, _Planter(_BUGS[_BUG]))
+if _BUGS:
+    sys.meta_path.insert(0, _Planter())

@@ -1,0 +1,140 @@
+"""What commands share: opening the store, reading ids and filters, asking before harm."""
+
+import getpass
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mainspring.app.durations import milliseconds
+from mainspring.cli.options import Options
+from mainspring.cli.output import tell
+from mainspring.cli.text import count_of
+from mainspring.domain.errors import (
+    InvalidInput,
+    NaiveDatetime,
+    StoreNotMigrated,
+    UnknownOption,
+)
+from mainspring.domain.ids import parse_job
+from mainspring.domain.job import JobFilter, JobView
+from mainspring.domain.limits import PAGE_ITEMS_MAX
+from mainspring.domain.states import JobState
+from mainspring.ports.clock import utc_now
+from mainspring.ports.gateway import ClientGateway
+
+if TYPE_CHECKING:
+    from mainspring.runtime.settings import Settings
+
+
+def open_gateway(options: Options) -> AbstractAsyncContextManager[ClientGateway]:
+    """Open the client's door to the store that the options name."""
+    # Imported late: --help needs no store.
+    from mainspring.runtime.assemble import open_client_gateway
+
+    settings = options.settings()
+    refuse_missing_file(settings)
+    return open_client_gateway(settings)
+
+
+def refuse_missing_file(settings: "Settings") -> None:
+    """Raise if the store is a SQLite file that is not there: only to look must not make one."""
+    from mainspring.runtime.settings import DEV_STORE, sqlite_path
+
+    path = sqlite_path(settings.store_url)
+    if path in (None, ":memory:") or Path(str(path)).exists():
+        return
+    hint = None
+    if settings.store_url == DEV_STORE:
+        hint = "mainspring dev makes one here; or name another: --store, MAINSPRING_STORE"
+    raise StoreNotMigrated(f"there is no store at {path}", hint=hint)
+
+
+def actor() -> str:
+    """Return who acts, for the audit."""
+    try:
+        return f"cli:{getpass.getuser()}"
+    except (KeyError, OSError):
+        # No such user on this machine, as in many containers.
+        return "cli"
+
+
+def job_ids(words: Sequence[str]) -> list[bytes]:
+    """Read ids, each once, in the order given."""
+    return list(dict.fromkeys(bytes(parse_job(word)) for word in words))
+
+
+def states_of(words: Sequence[str]) -> frozenset[JobState]:
+    """Read states; several may be joined by commas."""
+    found: set[JobState] = set()
+    for word in (part for given in words for part in given.split(",") if part):
+        try:
+            found.add(JobState(word))
+        except ValueError:
+            raise UnknownOption(
+                f"state: there is no {word!r}", hint=f"use one of {', '.join(JobState)}"
+            ) from None
+    return frozenset(found)
+
+
+def instant_of(text: str, *, name: str) -> datetime:
+    """Read an instant, or a duration that ended just now: ``2h`` is two hours ago."""
+    if text[:4].isdigit() and "-" in text:
+        try:
+            instant = datetime.fromisoformat(text)
+        except ValueError:
+            raise InvalidInput(
+                f"{name}: {text!r} is not an instant",
+                hint="write it like 2027-01-31T09:00:00Z, or as a duration: 2h",
+            ) from None
+        if instant.tzinfo is None:
+            raise NaiveDatetime(f"{name}: {text!r} has no time zone")
+        return instant.astimezone(UTC)
+    return utc_now() - timedelta(milliseconds=milliseconds(text, name=name))
+
+
+def filter_of(
+    *,
+    states: Sequence[str] = (),
+    kinds: Sequence[str] = (),
+    queues: Sequence[str] = (),
+    since: str | None = None,
+    until: str | None = None,
+) -> JobFilter:
+    """Return the filter that the options of a list describe."""
+    return JobFilter(
+        states=states_of(states),
+        kinds=frozenset(kinds),
+        queues=frozenset(queues),
+        finished_after=None if since is None else instant_of(since, name="since"),
+        finished_before=None if until is None else instant_of(until, name="until"),
+    )
+
+
+async def every(gateway: ClientGateway, wanted: JobFilter, *, limit: int) -> AsyncIterator[JobView]:
+    """Yield matching jobs, newest first, page by page."""
+    before: bytes | None = None
+    while limit > 0:
+        page = await gateway.list_jobs(wanted, limit=min(limit, PAGE_ITEMS_MAX), before=before)
+        for job in page.items:
+            yield job
+        limit -= len(page.items)
+        before = page.next_before
+        if before is None:
+            return
+
+
+def confirm(count: int, verb: str, *, yes: bool) -> None:
+    """Let a person confirm by typing the number; without a terminal ``--yes`` is needed."""
+    if yes:
+        return
+    what = f"{verb} {count_of(count, 'job')}"
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise InvalidInput(
+            f"this would {what}; nothing was changed", hint="add --yes, or --dry-run to look first"
+        )
+    tell(f"This will {what}. Type {count} to go on:")
+    if sys.stdin.readline().strip() != str(count):
+        raise InvalidInput("not confirmed; nothing was changed", hint="add --yes to skip this")

@@ -1,0 +1,247 @@
+"""``mainspring jobs``: look at jobs; watch, retry and cancel them."""
+
+from typing import Annotated, Final
+
+from cyclopts import App, Parameter
+
+from mainspring.app.durations import milliseconds
+from mainspring.cli.asking import actor, filter_of, job_ids, open_gateway
+from mainspring.cli.job_tables import job_columns, show_job_page
+from mainspring.cli.options import COMMANDS, Given, Options
+from mainspring.cli.output import line, out, show_list, tell
+from mainspring.cli.records import Record, attempt_record, job_record, log_record
+from mainspring.cli.submit import show_end
+from mainspring.cli.text import styled
+from mainspring.cli.watching import log_text, watch
+from mainspring.domain.errors import Conflict, NotFound
+from mainspring.domain.ids import parse_job, show_job
+from mainspring.domain.states import FINAL, JobState
+from mainspring.ports.clock import utc_now
+from mainspring.ports.gateway import ClientGateway
+from mainspring.ports.store import CancelResult
+
+app: Final = App(
+    name="jobs", help="Look at jobs; watch, retry and cancel them.", group_commands=COMMANDS
+)
+_FOLLOW_SECONDS: Final = 1.0
+_RUNNABLE: Final = frozenset({JobState.SCHEDULED, JobState.RETRYING})
+
+
+@app.command
+async def ls(  # noqa: PLR0913 - a command's options are its arguments
+    *,
+    state: Annotated[tuple[str, ...], Parameter(negative="")] = (),
+    kind: Annotated[tuple[str, ...], Parameter(negative="")] = (),
+    queue: Annotated[tuple[str, ...], Parameter(negative="")] = (),
+    since: str | None = None,
+    until: str | None = None,
+    limit: int = 50,
+    before: str | None = None,
+    options: Given,
+) -> None:
+    """List jobs, newest first.
+
+    Parameters
+    ----------
+    state
+        Only jobs in this state; several by commas or by repeating the option.
+    kind
+        Only jobs of this kind; may be repeated.
+    queue
+        Only jobs of this queue; may be repeated.
+    since
+        Only jobs that ended after this: a duration ago (2h) or an instant.
+    until
+        Only jobs that ended before this.
+    limit
+        At most so many, up to 500.
+    before
+        Go on after this job of an earlier list.
+    """
+    wanted = filter_of(states=state, kinds=kind, queues=queue, since=since, until=until)
+    cursor = None if before is None else bytes(parse_job(before))
+    async with open_gateway(options) as gateway:
+        page = await gateway.list_jobs(wanted, limit=limit, before=cursor)
+    show_list(
+        options,
+        page.items,
+        columns=job_columns(utc_now()),
+        record=job_record,
+        name=lambda job: show_job(job.id),
+        empty="no jobs" + (" match" if wanted != filter_of() else " yet"),
+    )
+    if page.next_before is not None:
+        tell(f"there are more: --before {show_job(page.next_before)}")
+
+
+@app.command
+async def get(job_id: str, /, *, options: Given) -> None:
+    """Show a job with its payload, its result and every attempt.
+
+    Parameters
+    ----------
+    job_id
+        The job.
+    """
+    raw = bytes(parse_job(job_id))
+    async with open_gateway(options) as gateway:
+        job = await gateway.get_job(raw)
+        attempts = await gateway.list_attempts(raw)
+    record: Record = job_record(job) | {"attempts": [attempt_record(item) for item in attempts]}
+    show_job_page(options, job, attempts, record)
+
+
+@app.command(name="watch")
+async def watch_(
+    job_id: str,
+    /,
+    *,
+    follow: Annotated[bool, Parameter(negative="")] = False,
+    timeout: Annotated[
+        str | None, Parameter(name=["--timeout", "--wait-timeout"], allow_leading_hyphen=True)
+    ] = None,
+    options: Given,
+) -> None:
+    """Stay with a job until it ends; exit 5 when it ends without success.
+
+    Parameters
+    ----------
+    job_id
+        The job.
+    follow
+        Show its log and progress, too.
+    timeout
+        Leave after this long with exit 7; the job goes on.
+    """
+    raw = bytes(parse_job(job_id))
+    patience = None if timeout is None else milliseconds(timeout, name="timeout") / 1_000
+    async with open_gateway(options) as gateway:
+        job = await watch(gateway, raw, options, follow=follow, timeout_seconds=patience)
+    show_end(options, job)
+
+
+@app.command
+async def logs(
+    job_id: str,
+    /,
+    *,
+    follow: Annotated[bool, Parameter(name=["--follow", "-f"], negative="")] = False,
+    options: Given,
+) -> None:
+    """Print what a job's handler logged.
+
+    Parameters
+    ----------
+    job_id
+        The job.
+    follow
+        Go on until the job ends.
+    """
+    raw = bytes(parse_job(job_id))
+    async with open_gateway(options) as gateway:
+        job = await gateway.get_job(raw)
+        cursor = await _print_logs(gateway, raw, None, options)
+        while follow and job.state not in FINAL:
+            job = await gateway.wait_for_change(raw, job, _FOLLOW_SECONDS)
+            cursor = await _print_logs(gateway, raw, cursor, options)
+    if cursor is None and options.is_for_people:
+        tell(f"{show_job(raw)} has logged nothing")
+
+
+async def _print_logs(
+    gateway: ClientGateway, job_id: bytes, cursor: tuple[int, int] | None, options: Options
+) -> tuple[int, int] | None:
+    while lines := await gateway.list_logs(job_id, after=cursor):
+        for found in lines:
+            if cursor is not None and found.attempt != cursor[0] and options.is_for_people:
+                out(styled(f"-- attempt {found.attempt}", "dim", color=options.colors_data))
+            if options.is_for_people:
+                out(log_text(found, color=options.colors_data))
+            else:
+                # A stream: one record a line, whichever JSON was asked for.
+                out(line(log_record(found)))
+            cursor = (found.attempt, found.sequence)
+    return cursor
+
+
+@app.command
+async def retry(*job_id: Annotated[str, Parameter(required=True)], options: Given) -> None:
+    """Run waiting jobs now, and bring dead ones back.
+
+    Parameters
+    ----------
+    job_id
+        Jobs that are scheduled, retrying or dead.
+    """
+    ids = job_ids(job_id)
+    async with open_gateway(options) as gateway:
+        states = {raw: (await gateway.get_job(raw)).state for raw in ids}
+        waiting = [raw for raw in ids if states[raw] in _RUNNABLE]
+        dead = [raw for raw in ids if states[raw] is JobState.DEAD]
+        changed = [
+            *(await gateway.run_now(waiting, actor=actor()) if waiting else []),
+            *(await gateway.replay(dead, actor=actor()) if dead else []),
+        ]
+    rows = [(raw, "ready" if raw in changed else states[raw].value, raw in changed) for raw in ids]
+    _show_changes(options, rows)
+    if not changed:
+        raise Conflict(
+            "nothing was changed: none of them waits or is dead",
+            hint=f"mainspring jobs get {show_job(ids[0])}",
+        )
+
+
+@app.command
+async def cancel(
+    *job_id: Annotated[str, Parameter(required=True)],
+    force: Annotated[bool, Parameter(negative="")] = False,
+    reason: str = "",
+    options: Given,
+) -> None:
+    """Cancel jobs: waiting ones end at once, running ones are asked to stop.
+
+    Parameters
+    ----------
+    job_id
+        The jobs.
+    force
+        End running ones at once, too; what their handlers still do is ignored.
+    reason
+        Kept with the job.
+    """
+    ids = job_ids(job_id)
+    async with open_gateway(options) as gateway:
+        results = await gateway.cancel(ids, reason=reason, force=force, actor=actor())
+    _show_changes(options, [(item.job_id, _state_word(item), item.changed) for item in results])
+    missing = [item for item in results if item.state is None]
+    if missing:
+        raise NotFound(f"there is no job {show_job(missing[0].job_id)}")
+    stays = [item for item in results if not item.changed and item.state not in _CANCELLED]
+    if stays:
+        first = stays[0]
+        raise Conflict(
+            f"{show_job(first.job_id)} is {first.state} already and stays so",
+            hint=f"mainspring jobs get {show_job(first.job_id)}",
+        )
+
+
+_CANCELLED: Final = frozenset({JobState.CANCELLED, JobState.CANCELLING})
+
+
+def _state_word(result: CancelResult) -> str:
+    return "unknown" if result.state is None else result.state.value
+
+
+def _show_changes(options: Options, rows: list[tuple[bytes, str, bool]]) -> None:
+    """Say for each job what state it has now, and whether this command changed it."""
+    for raw, state, changed in rows:
+        name = show_job(raw)
+        match options.output:
+            case "table" | "wide":
+                out(f"{name}  {state}" + ("" if changed else "  (unchanged)"))
+            case "name":
+                out(name)
+            case "csv":
+                out(f"{name},{state},{str(changed).lower()}")
+            case "json" | "jsonl":
+                out(line({"id": name, "state": state, "changed": changed}))

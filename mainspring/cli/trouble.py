@@ -1,0 +1,72 @@
+"""How trouble is told: what, why, what next; and the exit status that goes with it."""
+
+import sys
+import traceback
+from typing import TYPE_CHECKING, Final
+
+from mainspring.cli.options import Color, wants_color
+from mainspring.cli.text import printable, styled
+from mainspring.domain.errors import InvalidInput, MainspringError, UnknownOption
+
+if TYPE_CHECKING:
+    from cyclopts import CycloptsError
+
+INTERRUPTED: Final = 130
+READER_GONE: Final = 141
+
+#: The reference page, ``help exit-codes`` and the tests come from this table.
+EXIT_CODES: Final = {
+    0: "done",
+    1: "failed: something went wrong that no other status names",
+    2: "usage or bad input: nothing was changed",
+    3: "not found",
+    4: "not allowed",
+    5: "the awaited job ended unsuccessfully (dead, cancelled, expired, skipped)",
+    6: "conflict or precondition: the present state does not allow it; or a limit was reached",
+    7: "the wait timed out; the job goes on",
+    8: "findings: a check found something to do",
+    9: "store or server unreachable, or not writable",
+    INTERRUPTED: "interrupted (Ctrl-C); what was submitted goes on",
+    READER_GONE: "whoever read the output went away",
+}
+
+
+def show_error(error: MainspringError, *, color: Color = "auto", debug: bool = False) -> None:
+    """Print an error: ``error: what [code]``, its facts, and ``next: what to do``."""
+    if sys.stderr is None:
+        return
+    if debug:
+        traceback.print_exception(error, file=sys.stderr)
+    tinted = wants_color(color, error=True)
+    what, *more = printable(error.message, lines=True).splitlines() or [""]
+    label = styled("error:", "red", color=tinted)
+    code = styled(f"[{error.code}]", "dim", color=tinted)
+    print(f"{label} {what}  {code}", file=sys.stderr)
+    for text in more:
+        print(f"  {text}", file=sys.stderr)
+    if debug:
+        for name, value in error.details.items():
+            print(f"  {name}: {printable(str(value))}", file=sys.stderr)
+    hint = printable(error.hint)
+    print(f"  {styled('next:', 'bold', color=tinted)} {hint}", file=sys.stderr, flush=True)
+
+
+def unexpected(error: BaseException) -> MainspringError:
+    """Return an error for what should not have happened."""
+    found = MainspringError(f"{type(error).__name__}: {error}")
+    found.__cause__ = error
+    return found
+
+
+def from_usage(error: "CycloptsError") -> MainspringError:
+    """Translate what the parser says of a command line."""
+    from cyclopts import UnknownCommandError
+
+    hint = " ".join(("mainspring", *(error.command_chain or ()), "--help"))
+    sentence, _, suggestion = str(error).strip().partition(" Did you mean ")
+    sentence = sentence.partition(" Available commands:")[0].rstrip(".")
+    if suggestion:
+        near = suggestion.partition("?")[0].strip('"')
+        hint = f"did you mean {near}?  ({hint})"
+    kind = UnknownOption if isinstance(error, UnknownCommandError) else InvalidInput
+    return kind(sentence[:1].lower() + sentence[1:], hint=hint)

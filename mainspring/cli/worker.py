@@ -1,0 +1,152 @@
+"""``mainspring worker``: run workers."""
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Final
+
+import msgspec
+from cyclopts import App, Parameter
+
+from mainspring.app.durations import milliseconds
+from mainspring.cli.asking import refuse_missing_file
+from mainspring.cli.options import COMMANDS, Given
+from mainspring.cli.text import count_of
+from mainspring.domain.errors import InvalidInput
+from mainspring.domain.job import HandlerInfo
+from mainspring.domain.limits import QUEUE_CHARACTERS_MAX
+from mainspring.domain.names import check_name, check_range
+
+if TYPE_CHECKING:
+    from mainspring.worker.config import WorkerConfig
+
+_log: Final = logging.getLogger("mainspring.cli")
+app: Final = App(name="worker", help="Run workers.", group_commands=COMMANDS)
+DEFAULT_SLOTS: Final = 8
+_SLOTS_MAX: Final = 10_000
+_PROCESSES_MAX: Final = 1_024
+_LEASE_MS_MIN: Final = 2_000
+_LEASE_MS_MAX: Final = 3_600_000
+
+
+@app.command
+async def start(  # noqa: PLR0913 - a command's options are its arguments
+    app_reference: Annotated[str, Parameter(name="MODULE:APP")],
+    /,
+    *,
+    queues: Annotated[tuple[str, ...], Parameter(negative="")] = (),
+    concurrency: int = DEFAULT_SLOTS,
+    processes: int = 1,
+    name: str | None = None,
+    drain_timeout: str = "30s",
+    grace: str = "10s",
+    lease: str = "15s",
+    max_jobs_per_child: int | None = None,
+    log_level: str | None = None,
+    maintenance: bool = True,
+    options: Given,
+) -> int:
+    """Run a worker until a signal ends it.
+
+    SIGTERM or Ctrl-C drains: what runs may finish. A second one stops it, a third kills it.
+
+    Parameters
+    ----------
+    app_reference
+        The app, importable from here: shop:app is the attribute app of the module shop.
+    queues
+        Queues with their slots a process: mail:8,images:2; by default all that the app names.
+    concurrency
+        Slots a process of queues without a number.
+    processes
+        Child processes that run handlers.
+    name
+        Its name in lists; by default the app's.
+    drain_timeout
+        How long running handlers may finish when it is told to stop.
+    grace
+        How long a handler may take to stop after a timeout or a cancel.
+    lease
+        How long its jobs wait for it when it has vanished; it is renewed three times as often.
+    max_jobs_per_child
+        Replace a child process after so many jobs.
+    log_level
+        debug, info, warning or error.
+    maintenance
+        Also recover what other workers lost, and drop old history.
+    """
+    from mainspring.runtime.declared import declared_by
+    from mainspring.runtime.node import run_node
+    from mainspring.telemetry.logs import set_up_logging
+    from mainspring.worker.config import WorkerConfig
+
+    settings = options.settings(log_level=log_level)
+    refuse_missing_file(settings)
+    slots = check_range("concurrency", concurrency, 1, _SLOTS_MAX)
+    wanted = queue_slots(queues, slots)
+    lease_ms = check_range(
+        "lease (ms)", milliseconds(lease, name="lease"), _LEASE_MS_MIN, _LEASE_MS_MAX
+    )
+    if max_jobs_per_child is not None:
+        check_range("max-jobs-per-child", max_jobs_per_child, 1, 1_000_000_000)
+    config = WorkerConfig(
+        app=app_reference,
+        queues=wanted,
+        processes=check_range("processes", processes, 1, _PROCESSES_MAX),
+        name=name or app_reference.partition(":")[0],
+        drain_seconds=milliseconds(drain_timeout, name="drain-timeout") / 1_000,
+        grace_seconds=milliseconds(grace, name="grace") / 1_000,
+        lease_ms=lease_ms,
+        beat_seconds=lease_ms / 3_000,
+        max_jobs_per_child=max_jobs_per_child,
+        log_level=settings.log_level,
+    )
+    handlers = await asyncio.to_thread(declared_by, app_reference)
+    if not wanted:
+        config = msgspec.structs.replace(config, queues=queues_of(handlers, slots))
+    set_up_logging(settings.log_level)
+    _announce(config, len(handlers), options.shown_store)
+    code = await run_node(
+        settings,
+        config,
+        maintains=maintenance,
+        on_stop=lambda: _log.info("stopping; a second signal hurries, a third kills"),
+    )
+    _log.info("stopped")
+    return code
+
+
+def _announce(config: "WorkerConfig", handler_count: int, store: str) -> None:
+    _log.info(
+        "worker %s: %s, %s, %s on %s",
+        config.name,
+        count_of(handler_count, "handler"),
+        shown_queues(config.queues),
+        count_of(config.processes, "process"),
+        store,
+    )
+
+
+def queue_slots(words: Sequence[str], slots: int) -> dict[str, int]:
+    """Read ``mail:8,images``; a queue without a number gets the usual slots."""
+    found: dict[str, int] = {}
+    for word in (part for given in words for part in given.split(",") if part):
+        name, colon, number = word.rpartition(":")
+        if not colon or not number.isdecimal():
+            name, number = word, str(slots)
+        check_name("queues", name, QUEUE_CHARACTERS_MAX)
+        if name in found:
+            raise InvalidInput(f"queues: {name!r} was given twice", hint="name each queue once")
+        found[name] = check_range(f"queues: slots of {name}", int(number), 1, _SLOTS_MAX)
+    return found
+
+
+def queues_of(handlers: Sequence[HandlerInfo], slots: int) -> dict[str, int]:
+    """Return every queue that these handlers name, each with the usual slots."""
+    return dict.fromkeys(sorted({handler.queue for handler in handlers}) or ["default"], slots)
+
+
+def shown_queues(queues: Mapping[str, int]) -> str:
+    """Return ``queues default:8, mail:2``."""
+    noun = "queue" if len(queues) == 1 else "queues"
+    return f"{noun} " + ", ".join(f"{name}:{slots}" for name, slots in queues.items())

@@ -1,0 +1,70 @@
+"""What an app declares, asked in a process of its own: user code never runs beside a keeper.
+
+Run as ``python -m mainspring.runtime.declared MODULE:APP``; answers with one line of JSON.
+"""
+
+import os
+import subprocess
+import sys
+from typing import Final
+
+import msgspec
+
+from mainspring.app.loading import load_app
+from mainspring.domain.errors import AppNotLoaded
+from mainspring.domain.job import HandlerInfo
+
+_TIMEOUT_SECONDS: Final = 120.0
+_MARK: Final = "mainspring-declared:"
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    """Either handlers, or why there are none."""
+
+    handlers: tuple[HandlerInfo, ...] = ()
+    message: str = ""
+    hint: str = ""
+
+
+def declared_by(reference: str) -> tuple[HandlerInfo, ...]:
+    """Return the handlers of the app at ``module:attribute``, or raise ``AppNotLoaded``."""
+    command = (sys.executable, "-m", "mainspring.runtime.declared", reference)
+    try:
+        done = subprocess.run(  # noqa: S603 - our own interpreter; the reference is an argument
+            command,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            timeout=_TIMEOUT_SECONDS,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+        )
+    except subprocess.TimeoutExpired:
+        raise AppNotLoaded(
+            f"importing {reference} took longer than {_TIMEOUT_SECONDS:g} s",
+            hint="a module that declares an app must not connect, wait or start anything",
+        ) from None
+    lines = done.stdout.decode("utf-8", "replace").splitlines()
+    answers = [line.removeprefix(_MARK) for line in lines if line.startswith(_MARK)]
+    if not answers:
+        raise AppNotLoaded(
+            f"importing {reference} ended the process (exit status {done.returncode})",
+            hint=f"try: python -c 'import {reference.partition(':')[0]}'",
+        )
+    answer = msgspec.json.decode(answers[-1], type=_Answer)
+    if answer.message:
+        raise AppNotLoaded(answer.message, hint=answer.hint)
+    return answer.handlers
+
+
+def main(reference: str) -> None:
+    """Load the app and print what it declares."""
+    try:
+        app = load_app(reference)
+        answer = _Answer(tuple(handler.info for handler in app.handlers.values()))
+    except AppNotLoaded as error:
+        answer = _Answer(message=error.message, hint=error.hint)
+    sys.stdout.write(f"{_MARK}{msgspec.json.encode(answer).decode()}\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

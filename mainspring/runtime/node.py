@@ -1,0 +1,129 @@
+"""One process that runs roles together: a worker's keeper, recovery and housekeeping.
+
+What ``mainspring worker start`` and ``mainspring dev`` are made of. Signals stop it: the first
+SIGTERM or SIGINT drains, a second one stops the handlers, a third kills them.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
+
+import msgspec
+
+from mainspring import __version__
+from mainspring.dispatcher.judgement import Judge
+from mainspring.dispatcher.recovery import Recovery
+from mainspring.domain.job import HandlerInfo
+from mainspring.domain.limits import RECOVER_JOBS_MAX
+from mainspring.maintenance.retention import Housekeeping
+from mainspring.ports.clock import monotonic
+from mainspring.ports.store import Store
+from mainspring.runtime.assemble import dice, open_blobs, open_store, open_worker_gateway
+from mainspring.runtime.loop import run_role
+from mainspring.runtime.settings import Settings, keep_days
+from mainspring.runtime.worker_process import CHILD_COMMAND, with_signals
+from mainspring.worker.config import WorkerConfig
+from mainspring.worker.keeper import Keeper
+
+_RECOVER_SECONDS: Final = 1.0
+_HANDLERS_SECONDS: Final = 10.0
+
+#: Something that lives beside the roles. The first event says that the node is stopping, the
+#: second that the worker has stopped; after that it is to end.
+Companion = Callable[[asyncio.Event, asyncio.Event], Awaitable[None]]
+
+
+async def run_node(
+    settings: Settings,
+    config: WorkerConfig,
+    *,
+    maintains: bool = True,
+    on_stop: Callable[[], None] | None = None,
+    companion: Companion | None = None,
+) -> int:
+    """Run the roles until a signal or the companion's end stops them; return the exit status.
+
+    A companion that returns stops the node in order; one that raises stops it and is raised.
+    """
+    async with open_worker_gateway(settings) as gateway:
+        keeper = Keeper(
+            config=config,
+            settings=msgspec.json.encode(settings).decode(),
+            command=CHILD_COMMAND,
+            gateway=gateway,
+            version=__version__,
+        )
+        stopping, stopped = asyncio.Event(), asyncio.Event()
+
+        def ask_stop() -> None:
+            if not stopping.is_set():
+                stopping.set()
+                if on_stop is not None:
+                    on_stop()
+            keeper.ask_stop()
+
+        with_signals(ask_stop)
+        async with asyncio.TaskGroup() as group:
+            if maintains:
+                group.create_task(_maintain(settings, stopping))
+            beside = None
+            if companion is not None:
+                running = companion(stopping, stopped)
+                beside = group.create_task(_beside(running, stopping, keeper.ask_stop))
+            code = await keeper.run()
+            stopping.set()
+            stopped.set()
+        if beside is not None and (failure := beside.result()) is not None:
+            raise failure
+        return code
+
+
+async def _beside(
+    companion: Awaitable[None], stopping: asyncio.Event, ask_stop: Callable[[], None]
+) -> Exception | None:
+    """Run the companion; whatever ends it stops the node in order, never in the middle."""
+    try:
+        await companion
+    except Exception as error:  # noqa: BLE001 - handed on, after everything has stopped
+        failure: Exception | None = error
+    else:
+        failure = None
+    if not stopping.is_set():
+        stopping.set()
+        ask_stop()
+    return failure
+
+
+async def _maintain(settings: Settings, stopping: asyncio.Event) -> None:
+    """Recover and clean on a store of its own, so that no worker waits for it."""
+    store = await open_store(settings)
+    blobs = open_blobs(settings)
+    try:
+        house = Housekeeping(store, blobs=blobs, keep_days=keep_days(settings))
+        recovering = _Recovering(store, Recovery(store, store.wakeups, Judge(dice(), blobs)))
+        async with asyncio.TaskGroup() as group:
+            group.create_task(run_role("recovery", recovering.step, stopping))
+            group.create_task(run_role("housekeeping", house.step, stopping))
+    finally:
+        if blobs is not None:
+            await blobs.close()
+        await store.close()
+
+
+class _Recovering:
+    """The recovery role: closes what ran out, with the declared kinds at hand."""
+
+    def __init__(self, store: Store, recovery: Recovery) -> None:
+        self._store = store
+        self._recovery = recovery
+        self._handlers: Mapping[str, HandlerInfo] = {}
+        self._handlers_until = float("-inf")
+
+    async def step(self) -> float:
+        """Close one batch; come back at once when there may be more."""
+        if monotonic() >= self._handlers_until:
+            found = await self._store.list_handlers()
+            self._handlers = {handler.kind: handler for handler in found}
+            self._handlers_until = monotonic() + _HANDLERS_SECONDS
+        closed = await self._recovery.step(self._handlers)
+        return 0.0 if closed >= RECOVER_JOBS_MAX else _RECOVER_SECONDS

@@ -1,0 +1,162 @@
+"""People and clients change what is under way. Every change is written into the audit with it."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from mainspring.domain.ids import show_job
+from mainspring.domain.states import JobState
+from mainspring.ports.store import CancelResult
+from mainspring.store.postgres.part import Part
+from mainspring.store.postgres.pool import Connection, bind, load
+from mainspring.store.postgres.rows import json_text, keepable
+from mainspring.store.statements import Statement
+
+_AUDIT: Final = load("audit")
+_CANCEL: Final = load("cancel")
+_FINAL_STATES: Final = load("final_states")
+_RUN_NOW: Final = load("run_now")
+_REPLAY: Final = load("replay")
+_PURGE: Final = load("purge")
+_PAUSE: Final = load("pause_queue")
+_RESUME: Final = load("resume_queue")
+
+
+class Control(Part):
+    """Implements ``ControlStore``."""
+
+    async def cancel(
+        self, job_ids: Sequence[bytes], *, reason: str, force: bool, actor: str
+    ) -> list[CancelResult]:
+        if not job_ids:
+            return []
+        at = self._at()
+        values: dict[str, object] = {
+            "at": at, "ids": sorted(set(job_ids)), "force": force, "reason": keepable(reason),
+        }  # fmt: skip
+
+        async def work(connection: Connection) -> dict[bytes, CancelResult]:
+            found = {
+                row["id"]: CancelResult(
+                    row["id"], JobState(row["state"]), row["changed"], row["worker_id"]
+                )
+                for row in await connection.fetch(_CANCEL.text, *bind(_CANCEL, values))
+            }
+            changed = [job_id for job_id, result in found.items() if result.changed]
+            detail: dict[str, object] = {"reason": reason, "force": force}
+            await _audit_jobs(connection, at, actor, "cancel", dict.fromkeys(changed, detail))
+            missing = [job_id for job_id in job_ids if job_id not in found]
+            if missing:
+                sought: dict[str, object] = {"ids": missing, "finished_after": None}
+                bound = bind(_FINAL_STATES, sought)
+                for row in await connection.fetch(_FINAL_STATES.text, *bound):
+                    found[row["id"]] = CancelResult(row["id"], JobState(row["state"]), False)
+            return found
+
+        found = await self._pools.general.transaction(work)
+        return [found.get(each) or CancelResult(each, None, changed=False) for each in job_ids]
+
+    async def run_now(self, job_ids: Sequence[bytes], *, actor: str) -> list[bytes]:
+        if not job_ids:
+            return []
+        at = self._at()
+        values: dict[str, object] = {"at": at, "ids": sorted(set(job_ids))}
+
+        async def work(connection: Connection) -> set[bytes]:
+            rows = await connection.fetch(_RUN_NOW.text, *bind(_RUN_NOW, values))
+            moved: set[bytes] = {row["id"] for row in rows}
+            await _audit_jobs(connection, at, actor, "run_now", {job_id: {} for job_id in moved})
+            return moved
+
+        moved = await self._pools.general.transaction(work)
+        return _in_order(job_ids, moved)
+
+    async def replay(
+        self, job_ids: Sequence[bytes], *, payload: bytes | None, actor: str
+    ) -> list[bytes]:
+        if not job_ids:
+            return []
+        at = self._at()
+        text = None if payload is None else payload.decode()
+        values: dict[str, object] = {"at": at, "ids": sorted(set(job_ids)), "payload": text}
+
+        async def work(connection: Connection) -> set[bytes]:
+            rows = await connection.fetch(_REPLAY.text, *bind(_REPLAY, values))
+            details: dict[bytes, dict[str, object]] = {row["id"]: {} for row in rows}
+            if payload is not None:
+                for row in rows:
+                    old = {"payload": row["payload"], "payload_ref": row["payload_ref"]}
+                    details[row["id"]] = {"replaced": old}
+            await _audit_jobs(connection, at, actor, "replay", details)
+            return set(details)
+
+        return _in_order(job_ids, await self._pools.general.transaction(work))
+
+    async def purge(self, job_ids: Sequence[bytes], *, actor: str) -> list[str]:
+        if not job_ids:
+            return []
+        at = self._at()
+        values: dict[str, object] = {"ids": sorted(set(job_ids))}
+
+        async def work(connection: Connection) -> list[str]:
+            rows = await connection.fetch(_PURGE.text, *bind(_PURGE, values))
+            details: dict[bytes, dict[str, object]] = {row["id"]: {} for row in rows}
+            await _audit_jobs(connection, at, actor, "purge", details)
+            return [ref for row in rows for ref in (row[1], row[2]) if ref is not None]
+
+        return await self._pools.general.transaction(work)
+
+    async def pause_queue(self, queue: str, *, reason: str, actor: str) -> bool:
+        return await self._turn_queue(_PAUSE, queue, reason, actor)
+
+    async def resume_queue(self, queue: str, *, actor: str) -> bool:
+        return await self._turn_queue(_RESUME, queue, "", actor)
+
+    async def _turn_queue(self, statement: Statement, queue: str, reason: str, actor: str) -> bool:
+        at = self._at()
+        values: dict[str, object] = {
+            "at": at, "queue": queue, "reason": keepable(reason), "actor": actor,
+        }  # fmt: skip
+
+        async def work(connection: Connection) -> bool:
+            turned = await connection.fetch(statement.text, *bind(statement, values))
+            if turned:
+                detail: dict[str, object] = {"reason": reason} if reason else {}
+                await _audit(connection, at, actor, statement.name, {queue: detail})
+            return bool(turned)
+
+        return await self._pools.general.transaction(work)
+
+
+def _in_order(asked: Sequence[bytes], done: set[bytes]) -> list[bytes]:
+    return [each for each in dict.fromkeys(asked) if each in done]
+
+
+async def _audit_jobs(
+    connection: Connection,
+    at: datetime | None,
+    actor: str,
+    action: str,
+    details: dict[bytes, dict[str, object]],
+) -> None:
+    named = {show_job(job_id): detail for job_id, detail in details.items()}
+    await _audit(connection, at, actor, action, named)
+
+
+async def _audit(
+    connection: Connection,
+    at: datetime | None,
+    actor: str,
+    action: str,
+    details: dict[str, dict[str, object]],
+) -> None:
+    if not details:
+        return
+    values: dict[str, object] = {
+        "at": at,
+        "actor": keepable(actor),
+        "action": action,
+        "subjects": list(details),
+        "details": [json_text(detail) for detail in details.values()],
+    }
+    await connection.execute(_AUDIT.text, *bind(_AUDIT, values))

@@ -1,0 +1,117 @@
+"""From what the driver raises to what the product says: nothing happened, or nobody knows.
+
+The question that matters is whether a change may have been committed. A statement that was never
+sent, that the server refused, or that stood in a transaction without its COMMIT, changed nothing:
+``StoreUnreachable`` and its kin. Anything that broke between sending and the answer of a change is
+``OutcomeUnknown``.
+"""
+
+from enum import Enum
+from typing import Final, TypeAlias
+from urllib.parse import urlsplit
+
+import asyncpg
+
+from mainspring.domain.errors import (
+    InvalidInput,
+    MainspringError,
+    OutcomeUnknown,
+    StoreNotMigrated,
+    StoreNotWritable,
+    StoreUnreachable,
+)
+
+_Kinds: TypeAlias = tuple[type[BaseException], ...]
+
+
+class Sent(Enum):
+    """How far a call had come when it failed."""
+
+    NOTHING = "nothing"
+    #: Only reads, or changes whose COMMIT was not sent: the server forgets them.
+    HARMLESS = "harmless"
+    CHANGE = "change"
+
+
+#: Worth another try of the whole transaction: serialization failure, deadlock.
+REPEATABLE: Final = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
+
+#: Everything that a broken, refused or silent connection raises.
+DRIVER_ERRORS: Final = (
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    OSError,
+    TimeoutError,
+    EOFError,
+)
+
+_NOT_MIGRATED: Final = (
+    asyncpg.UndefinedTableError,
+    asyncpg.UndefinedColumnError,
+    asyncpg.UndefinedFunctionError,
+    asyncpg.InvalidSchemaNameError,
+)
+_NOT_WRITABLE: Final = (
+    asyncpg.DiskFullError,
+    asyncpg.ReadOnlySQLTransactionError,
+    asyncpg.InsufficientPrivilegeError,
+)
+# The server said no and rolled back: it is busy, starting, or full.
+_BUSY: Final = (
+    asyncpg.QueryCanceledError,
+    asyncpg.LockNotAvailableError,
+    asyncpg.TooManyConnectionsError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.InsufficientResourcesError,
+    asyncpg.InvalidAuthorizationSpecificationError,
+    asyncpg.InvalidCatalogNameError,
+    asyncpg.IdleInTransactionSessionTimeoutError,
+    *REPEATABLE,
+)
+_BROKEN: Final = (
+    asyncpg.PostgresConnectionError,
+    asyncpg.OperatorInterventionError,
+    asyncpg.InternalClientError,
+    OSError,
+    TimeoutError,
+    EOFError,
+)
+
+# The first that fits counts: the busy ones and the broken ones share ancestors.
+_MEANINGS: Final[tuple[tuple[_Kinds, type[MainspringError], str], ...]] = (
+    (_NOT_MIGRATED, StoreNotMigrated, "lacks tables"),
+    (_NOT_WRITABLE, StoreNotWritable, "cannot be written"),
+    (_BUSY, StoreUnreachable, "refused and changed nothing"),
+    ((*_BROKEN, asyncpg.InterfaceError), StoreUnreachable, "cannot be reached"),
+    ((asyncpg.DataError,), InvalidInput, "cannot keep a value"),
+)
+
+
+def shown_address(dsn: str) -> str:
+    """Return ``host:port/database`` of a DSN: what messages may show, never the password."""
+    try:
+        parts = urlsplit(dsn)
+        where = f"{parts.hostname or 'local socket'}:{parts.port or 5432}"
+        return f"{where}/{parts.path.removeprefix('/') or 'postgres'}"
+    except ValueError:
+        return "PostgreSQL"
+
+
+def translate(error: BaseException, sent: Sent, address: str) -> MainspringError:
+    """Return what this failure means for whoever called the store."""
+    reason = _reason(error)
+    refused = isinstance(error, _BUSY)
+    if sent is Sent.CHANGE and isinstance(error, _BROKEN) and not refused:
+        return OutcomeUnknown(f"the connection to {address} broke during a change: {reason}")
+    for kinds, meaning, words in _MEANINGS:
+        if isinstance(error, kinds):
+            return meaning(f"the store {address} {words}: {reason}")
+    return MainspringError(f"the store {address} refused a statement: {reason}")
+
+
+def _reason(error: BaseException) -> str:
+    """Return one line about an error. PostgreSQL never repeats a password in its messages."""
+    if isinstance(error, TimeoutError) and not str(error):
+        return "no answer in time"
+    return str(error).strip().partition("\n")[0] or type(error).__name__

@@ -1,0 +1,100 @@
+"""Looking. Plain reads: no row is held, and nothing a claim may want is in the way."""
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import Final
+
+from mainspring.domain.job import AttemptView, JobFilter, JobView, Page, QueueView
+from mainspring.domain.outcome import LogLine
+from mainspring.domain.states import FINAL, JobState
+from mainspring.store.postgres import rows
+from mainspring.store.postgres.part import Part
+from mainspring.store.postgres.pool import load
+
+_NOW: Final = load("now")
+_GET_JOB: Final = load("get_job")
+_GET_STATES: Final = load("get_states")
+_LIST_JOBS: Final = load("list_jobs")
+_LIST_ATTEMPTS: Final = load("list_attempts")
+_LIST_LOGS: Final = load("list_logs")
+_LIST_QUEUES: Final = load("list_queues")
+_COUNT_STATES: Final = load("count_states")
+
+
+class Queries(Part):
+    """Implements ``QueryStore``."""
+
+    async def now(self) -> datetime:
+        found = await self._pools.general.fetch(_NOW, {"at": self._at()}, changes=False)
+        instant: datetime = found[0]["now"]
+        return instant
+
+    async def get_job(self, job_id: bytes) -> JobView | None:
+        values: dict[str, object] = {"at": self._at(), "id": job_id}
+        # The bound leaves old partitions out. It rests on the id's clock, so a miss is no answer.
+        for bound in (rows.oldest_finish([job_id]), None):
+            values["finished_after"] = bound
+            found = await self._pools.general.fetch(_GET_JOB, values, changes=False)
+            if found:
+                return rows.job_view(found[0])
+        return None
+
+    async def get_states(self, job_ids: Collection[bytes]) -> dict[bytes, JobState]:
+        states: dict[bytes, JobState] = {}
+        missing = set(job_ids)
+        if not missing:
+            return states
+        for bound in (rows.oldest_finish(missing), None):
+            values: dict[str, object] = {
+                "at": self._at(), "ids": list(missing), "finished_after": bound,
+            }  # fmt: skip
+            found = await self._pools.general.fetch(_GET_STATES, values, changes=False)
+            states.update((row["id"], JobState(row["state"])) for row in found)
+            missing.difference_update(states)
+            if not missing:
+                break
+        return states
+
+    async def list_jobs(self, wanted: JobFilter, *, limit: int, before: bytes | None) -> Page:
+        by_finish = wanted.finished_after is not None or wanted.finished_before is not None
+        values: dict[str, object] = {
+            "at": self._at(),
+            "live": not by_finish and not (wanted.states and wanted.states <= FINAL),
+            "final": not wanted.states or bool(wanted.states & FINAL),
+            "before": before,
+            "states": [state.value for state in wanted.states] or None,
+            "kinds": list(wanted.kinds) or None,
+            "queues": list(wanted.queues) or None,
+            "tenant": wanted.tenant,
+            "finished_after": wanted.finished_after,
+            "finished_before": wanted.finished_before,
+            "row_limit": limit + 1,
+        }
+        found = await self._pools.general.fetch(_LIST_JOBS, values, changes=False)
+        items = tuple(rows.job_view(row) for row in found[:limit])
+        more = len(found) > limit and bool(items)
+        return Page(items, items[-1].id if more else None)
+
+    async def list_attempts(self, job_id: bytes) -> list[AttemptView]:
+        found = await self._pools.general.fetch(_LIST_ATTEMPTS, {"id": job_id}, changes=False)
+        return [rows.attempt_view(row) for row in found]
+
+    async def list_logs(
+        self, job_id: bytes, *, after: tuple[int, int] | None, limit: int
+    ) -> list[LogLine]:
+        attempt, sequence = after or (None, None)
+        values: dict[str, object] = {
+            "id": job_id, "after_attempt": attempt, "after_sequence": sequence, "row_limit": limit,
+        }  # fmt: skip
+        found = await self._pools.general.fetch(_LIST_LOGS, values, changes=False)
+        return [rows.log_line(row) for row in found]
+
+    async def list_queues(self) -> list[QueueView]:
+        values: dict[str, object] = {"at": self._at()}
+        found = await self._pools.general.fetch(_LIST_QUEUES, values, changes=False)
+        return [rows.queue_view(row) for row in found]
+
+    async def count_states(self) -> dict[JobState, int]:
+        values: dict[str, object] = {"at": self._at()}
+        found = await self._pools.general.fetch(_COUNT_STATES, values, changes=False)
+        return {JobState(row["state"]): row["jobs"] for row in found}

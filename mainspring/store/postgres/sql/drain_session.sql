@@ -1,0 +1,2 @@
+UPDATE mainspring.workers SET state = 'draining'
+WHERE id = :worker_id::uuid AND state = 'alive';

@@ -1,0 +1,1 @@
+SELECT format('DROP TABLE mainspring.%I', :name::text) AS script;

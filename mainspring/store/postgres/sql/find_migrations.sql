@@ -1,0 +1,1 @@
+SELECT to_regclass('mainspring.migrations') IS NOT NULL AS found;

@@ -1,0 +1,1 @@
+SELECT name, checksum FROM mainspring.migrations ORDER BY name;

@@ -1,0 +1,1 @@
+SELECT coalesce(:at::timestamptz, statement_timestamp()) AS now;

@@ -1,0 +1,19 @@
+WITH purged AS (
+    DELETE FROM mainspring.jobs_history
+    WHERE state = 'dead' AND id = any(:ids::uuid[])
+    RETURNING id, payload_ref, result_ref
+),
+
+forgotten_attempts AS (
+    DELETE FROM mainspring.attempts AS closed
+    USING purged
+    WHERE closed.job_id = purged.id
+),
+
+forgotten_lines AS (
+    DELETE FROM mainspring.job_logs AS kept
+    USING purged
+    WHERE kept.job_id = purged.id
+)
+
+SELECT purged.id, purged.payload_ref, purged.result_ref FROM purged;

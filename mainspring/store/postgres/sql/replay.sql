@@ -1,0 +1,33 @@
+WITH revived AS (
+    DELETE FROM mainspring.jobs_history
+    WHERE state = 'dead' AND id = any(:ids::uuid[])
+    RETURNING *
+),
+
+closed AS (
+    INSERT INTO mainspring.attempts (
+        job_id, started_at, ended_at, attempt, child, worker_id, tenant, state, reason, error
+    )
+    SELECT
+        id, coalesce(started_at, finished_at), finished_at, attempt, child, worker_id, tenant,
+        attempt_state, reason, error
+    FROM revived
+    WHERE attempt_state IS NOT null
+),
+
+again AS (
+    INSERT INTO mainspring.jobs (
+        id, created_at, due_at, nominal_at, attempt, timeout_ms, priority, max_attempts,
+        max_crashes, replays, dag_run_id, schedule_id, state, tenant, queue, kind, payload,
+        payload_ref, backoff, on_exhausted, effect_key, submission_key, error
+    )
+    SELECT
+        id, created_at, coalesce(:at::timestamptz, statement_timestamp()), nominal_at, attempt,
+        timeout_ms, priority, max_attempts, max_crashes, replays + 1, dag_run_id, schedule_id,
+        'ready', tenant, queue, kind, coalesce(:payload::text, payload),
+        CASE WHEN :payload::text IS null THEN payload_ref END, backoff, on_exhausted, effect_key,
+        submission_key, error
+    FROM revived
+)
+
+SELECT revived.id, revived.payload, revived.payload_ref FROM revived;

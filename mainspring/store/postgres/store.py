@@ -1,0 +1,71 @@
+"""The PostgreSQL store, put together from its parts."""
+
+from urllib.parse import urlsplit
+
+from mainspring.domain.errors import InvalidSetting
+from mainspring.ports.clock import Clock
+from mainspring.store.postgres.control import Control
+from mainspring.store.postgres.dispatch import Dispatch
+from mainspring.store.postgres.failures import shown_address
+from mainspring.store.postgres.maintenance import Maintenance
+from mainspring.store.postgres.part import Pools
+from mainspring.store.postgres.pool import Options, Pool
+from mainspring.store.postgres.queries import Queries
+from mainspring.store.postgres.schema import Schema
+from mainspring.store.postgres.sessions import Sessions
+from mainspring.store.postgres.submission import Submission
+from mainspring.store.postgres.wakeups import PostgresWakeups
+
+
+class PostgresStore(Submission, Dispatch, Sessions, Control, Queries, Maintenance, Schema):
+    """Implements ``Store``. Bound to the event loop in which it was opened."""
+
+    def __init__(self, dsn: str, *, clock: Clock | None, options: Options) -> None:
+        address = shown_address(dsn)
+
+        def pool(role: str, size: int, *, pinned: bool) -> Pool:
+            return Pool(dsn, address, options, role=role, size=size, pinned=pinned)
+
+        pools = Pools(
+            dispatch=pool("dispatch", options.dispatch_connections, pinned=True),
+            submission=pool("submission", options.submission_connections, pinned=True),
+            general=pool("general", options.general_connections, pinned=False),
+        )
+        super().__init__(pools, clock, address)
+        self._wakeups = PostgresWakeups(dsn, options)
+
+    def __repr__(self) -> str:
+        return f"PostgresStore({self._address})"
+
+    @property
+    def wakeups(self) -> PostgresWakeups:
+        """The hints of this store."""
+        return self._wakeups
+
+    async def start(self) -> None:
+        """Begin; connects to nothing yet."""
+        await self._wakeups.start()
+
+    async def close(self) -> None:
+        """Let go of all connections. The store cannot be used afterwards."""
+        await self._wakeups.close()
+        for pool in self._pools:
+            await pool.close()
+
+
+async def open_postgres(
+    dsn: str, *, clock: Clock | None = None, options: Options | None = None
+) -> PostgresStore:
+    """Open the store at ``postgresql://…``.
+
+    Nothing is connected until it is needed, so a process may start before its server; the first
+    call then says ``StoreUnreachable``. ``clock`` replaces the server's clock in tests.
+    """
+    if urlsplit(dsn).scheme not in {"postgresql", "postgres"}:
+        raise InvalidSetting(
+            "the address of a PostgreSQL store begins with postgresql://",
+            hint="for example postgresql://user@localhost:5432/mainspring",
+        )
+    store = PostgresStore(dsn, clock=clock, options=options or Options())
+    await store.start()
+    return store

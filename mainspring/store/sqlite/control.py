@@ -1,0 +1,179 @@
+"""People and clients change what is under way: ``ControlStore``. Every change is in the audit."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from mainspring.domain.ids import show_job
+from mainspring.domain.states import FINAL, HELD, AttemptState, JobState
+from mainspring.ports.store import CancelResult
+from mainspring.store.sqlite.packing import as_json, chunks, pack, positions, text
+from mainspring.store.sqlite.part import Part
+from mainspring.store.sqlite.unit import Row, Unit
+
+#: Position, state, due instant, worker in hexadecimal.
+states_found: Final = msgspec.json.Decoder(list[tuple[int, JobState, int, str]])
+
+
+class Control(Part):
+    """People and clients change what is under way."""
+
+    async def cancel(
+        self, job_ids: Sequence[bytes], *, reason: str, force: bool, actor: str
+    ) -> list[CancelResult]:
+        def work(unit: Unit) -> list[CancelResult]:
+            results: list[CancelResult] = []
+            for part in chunks(list(dict.fromkeys(job_ids))):
+                results += _cancel(unit, part, reason, force=force)
+            detail = {"reason": reason, "force": force}
+            changed = [result.job_id for result in results if result.changed]
+            _audit_jobs(unit, actor, "cancel", dict.fromkeys(changed, detail))
+            by_id = {result.job_id: result for result in results}
+            return [by_id[job_id] for job_id in job_ids]
+
+        return await self._engine.write(work) if job_ids else []
+
+    async def run_now(self, job_ids: Sequence[bytes], *, actor: str) -> list[bytes]:
+        def work(unit: Unit) -> list[bytes]:
+            values = {
+                "ids": pack(job_ids),
+                "positions": positions(len(job_ids)),
+                "now": unit.now_us,
+            }
+            changed = {row[0] for row in unit.rows("run_now", values)}
+            found = [job_id for job_id in dict.fromkeys(job_ids) if job_id in changed]
+            _audit_jobs(unit, actor, "run_now", {job_id: {} for job_id in found})
+            return found
+
+        return await self._engine.write(work) if job_ids else []
+
+    async def replay(
+        self, job_ids: Sequence[bytes], *, payload: bytes | None, actor: str
+    ) -> list[bytes]:
+        def work(unit: Unit) -> list[bytes]:
+            found = _find_dead(unit, job_ids)
+            ids = list(found)
+            if not ids:
+                return ids
+            unit.change_ids("keep_last_attempts", ids)
+            unit.change_ids("revive_jobs", ids, payload=text(payload), now=unit.now_us)
+            unit.change_ids("delete_history", ids)
+            replaced = {} if payload is None else found
+            details: dict[bytes, object] = {
+                job_id: {"replaced": dict(zip(("payload", "payload_ref"), row[1:3], strict=True))}
+                for job_id, row in replaced.items()
+            }
+            _audit_jobs(unit, actor, "replay", {job_id: {} for job_id in ids} | details)
+            return ids
+
+        return await self._engine.write(work) if job_ids else []
+
+    async def purge(self, job_ids: Sequence[bytes], *, actor: str) -> list[str]:
+        def work(unit: Unit) -> list[str]:
+            found = _find_dead(unit, job_ids)
+            ids = list(found)
+            if ids:
+                forget_jobs(unit, ids)
+                _audit_jobs(unit, actor, "purge", {job_id: {} for job_id in ids})
+            references = [reference for row in found.values() for reference in row[2:4]]
+            return [reference for reference in references if reference is not None]
+
+        return await self._engine.write(work) if job_ids else []
+
+    async def pause_queue(self, queue: str, *, reason: str, actor: str) -> bool:
+        def work(unit: Unit) -> bool:
+            values = {"queue": queue, "reason": reason, "actor": actor, "now": unit.now_us}
+            changed = unit.change("pause_queue", values) > 0
+            if changed:
+                _audit(unit, actor, "pause_queue", [(queue, {"reason": reason} if reason else {})])
+            return changed
+
+        return await self._engine.write(work)
+
+    async def resume_queue(self, queue: str, *, actor: str) -> bool:
+        def work(unit: Unit) -> bool:
+            changed = unit.change("resume_queue", {"queue": queue}) > 0
+            if changed:
+                _audit(unit, actor, "resume_queue", [(queue, {})])
+            return changed
+
+        return await self._engine.write(work)
+
+
+def _cancel(
+    unit: Unit, job_ids: Sequence[bytes], reason: str, *, force: bool
+) -> list[CancelResult]:
+    values = {"ids": pack(job_ids), "positions": positions(len(job_ids))}
+    found = {
+        job_ids[position]: (state, worker)
+        for position, state, _, worker in unit.decoded("find_states", states_found, values)
+    }
+    ends: dict[AttemptState | None, list[bytes]] = {None: [], AttemptState.CANCELLED: []}
+    stops: list[bytes] = []
+    results: list[CancelResult] = []
+    for job_id in job_ids:
+        state, worker = found.get(job_id, (None, ""))
+        if state is None or state in FINAL:
+            results.append(CancelResult(job_id, state, changed=False))
+        elif state not in HELD or force:
+            ends[AttemptState.CANCELLED if state in HELD else None].append(job_id)
+            results.append(CancelResult(job_id, JobState.CANCELLED, changed=True))
+        else:
+            if state is JobState.RUNNING:
+                stops.append(job_id)
+            results.append(
+                CancelResult(
+                    job_id,
+                    JobState.CANCELLING,
+                    changed=state is JobState.RUNNING,
+                    worker_id=bytes.fromhex(worker),
+                )
+            )
+    for attempt_state, ids in ends.items():
+        _end(unit, ids, attempt_state, reason)
+    if stops:
+        unit.change_ids("ask_cancel", stops, reason=reason)
+    return results
+
+
+def _end(unit: Unit, ids: Sequence[bytes], attempt_state: AttemptState | None, reason: str) -> None:
+    if not ids:
+        return
+    unit.change_entries(
+        "finish_jobs",
+        ids,
+        [(None, None, None)] * len(ids),
+        state=JobState.CANCELLED,
+        attempt_state=attempt_state,
+        reason=reason,
+        refund_try=False,
+        refund_crash=False,
+        # What it failed of before it was cancelled stays to be seen.
+        keep_error=True,
+        now=unit.now_us,
+    )
+    unit.change_ids("delete_jobs", ids)
+
+
+def _find_dead(unit: Unit, job_ids: Sequence[bytes]) -> dict[bytes, Row]:
+    values = {"ids": pack(job_ids), "positions": positions(len(job_ids))}
+    found = {row[0]: row for row in unit.rows("list_dead", values)}
+    return {job_id: found[job_id] for job_id in dict.fromkeys(job_ids) if job_id in found}
+
+
+def forget_jobs(unit: Unit, ids: Sequence[bytes]) -> None:
+    """Delete final jobs with everything that is kept of them."""
+    for name in ("delete_logs", "delete_attempts", "delete_history"):
+        unit.change_ids(name, ids)
+
+
+def _audit_jobs(unit: Unit, actor: str, action: str, details: Mapping[bytes, object]) -> None:
+    _audit(unit, actor, action, [(show_job(job_id), told) for job_id, told in details.items()])
+
+
+def _audit(unit: Unit, actor: str, action: str, entries: Sequence[tuple[str, object]]) -> None:
+    if entries:
+        told = [(subject, as_json(detail)) for subject, detail in entries]
+        values = {"actor": actor, "action": action, "entries": as_json(told), "now": unit.now_us}
+        unit.change("add_audit", values)

@@ -1,0 +1,142 @@
+"""Look, without changing anything: ``QueryStore``."""
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import Final
+
+from mainspring.domain.job import AttemptView, JobFilter, JobView, Page, QueueView
+from mainspring.domain.outcome import LogLine
+from mainspring.domain.states import FINAL, AttemptState, JobState, effective_state
+from mainspring.store.sqlite.control import states_found
+from mainspring.store.sqlite.instants import from_us, from_us_or_none, to_us
+from mainspring.store.sqlite.packing import as_json, chunks, pack, positions, raw
+from mainspring.store.sqlite.part import Part
+from mainspring.store.sqlite.records import job_view
+from mainspring.store.sqlite.unit import Row, Unit
+
+#: After every id.
+_NEWEST: Final = b"\xff" * 17
+_UNSUCCESSFUL: Final = FINAL - {JobState.SUCCEEDED}
+
+
+class Queries(Part):
+    """Look, without changing anything."""
+
+    async def now(self) -> datetime:
+        return from_us(self._engine.now_us())
+
+    async def get_job(self, job_id: bytes) -> JobView | None:
+        def work(unit: Unit) -> JobView | None:
+            values = {"id": job_id}
+            row = unit.row("get_live", values) or unit.row("get_final", values)
+            return None if row is None else job_view(row, unit.now_us)
+
+        return await self._engine.read(work)
+
+    async def get_states(self, job_ids: Collection[bytes]) -> dict[bytes, JobState]:
+        def work(unit: Unit) -> dict[bytes, JobState]:
+            now = from_us(unit.now_us)
+            states: dict[bytes, JobState] = {}
+            for part in chunks(list(job_ids)):
+                values = {"ids": pack(part), "positions": positions(len(part))}
+                found = unit.decoded("find_states", states_found, values)
+                states |= {
+                    part[position]: effective_state(state, from_us(due_us), now)
+                    for position, state, due_us, _ in found
+                }
+            return states
+
+        return await self._engine.read(work) if job_ids else {}
+
+    async def list_jobs(self, wanted: JobFilter, *, limit: int, before: bytes | None) -> Page:
+        return await self._engine.read(lambda unit: _page(unit, wanted, limit, before))
+
+    async def list_attempts(self, job_id: bytes) -> list[AttemptView]:
+        rows = await self._engine.read(lambda unit: unit.rows("list_attempts", {"id": job_id}))
+        return [
+            AttemptView(
+                job_id=job_id,
+                attempt=attempt,
+                state=AttemptState(state),
+                worker_id=worker_id,
+                started_at=from_us(started_us),
+                ended_at=from_us_or_none(ended_us),
+                reason=reason,
+                error=raw(error),
+            )
+            for attempt, state, worker_id, started_us, ended_us, reason, error in rows
+        ]
+
+    async def list_logs(
+        self, job_id: bytes, *, after: tuple[int, int] | None, limit: int
+    ) -> list[LogLine]:
+        attempt, sequence = after or (-1, -1)
+        values = {"id": job_id, "attempt": attempt, "sequence": sequence, "page_size": limit}
+        rows = await self._engine.read(lambda unit: unit.rows("list_logs", values))
+        return [
+            LogLine(job_id, attempt, sequence, from_us(at_us), level, message, fields)
+            for attempt, sequence, at_us, level, message, fields in rows
+        ]
+
+    async def list_queues(self) -> list[QueueView]:
+        rows = await self._engine.read(lambda unit: unit.rows("list_queues", {"now": unit.now_us}))
+        return [
+            QueueView(
+                name=row[0],
+                paused_at=from_us_or_none(row[1]),
+                paused_reason=row[2],
+                ready=row[3],
+                scheduled=row[4],
+                retrying=row[5],
+                running=row[6],
+                oldest_ready_at=from_us_or_none(row[7]),
+            )
+            for row in rows
+        ]
+
+    async def count_states(self) -> dict[JobState, int]:
+        rows = await self._engine.read(lambda unit: unit.rows("count_states", {"now": unit.now_us}))
+        return {JobState(state): count for state, count in rows}
+
+
+def _page(unit: Unit, wanted: JobFilter, limit: int, before: bytes | None) -> Page:
+    """Merge live and final jobs; one row more than asked tells whether there is a next page."""
+    ended_only = wanted.finished_after is not None or wanted.finished_before is not None
+    values: dict[str, object] = {
+        "before_id": _NEWEST if before is None else before,
+        "kinds": _json_or_none(wanted.kinds),
+        "queues": _json_or_none(wanted.queues),
+        "tenant": wanted.tenant,
+        "page_size": limit + 1,
+    }
+    rows: list[Row] = []
+    if not ended_only and not (wanted.states and wanted.states <= FINAL):
+        states = _json_or_none(wanted.states)
+        rows += unit.rows("list_live", {**values, "states": states, "now": unit.now_us})
+    values["finished_after"] = _us_or_none(wanted.finished_after)
+    values["finished_before"] = _us_or_none(wanted.finished_before)
+    rows += _final_rows(unit, wanted.states, values)
+    rows.sort(key=lambda row: bytes(row[0]), reverse=True)
+    items = tuple(job_view(row, unit.now_us) for row in rows[:limit])
+    return Page(items, items[-1].id if items and len(rows) > limit else None)
+
+
+def _final_rows(unit: Unit, states: frozenset[JobState], values: dict[str, object]) -> list[Row]:
+    if not states:
+        return unit.rows("list_final", {**values, "states": None})
+    if JobState.SUCCEEDED in states:
+        return unit.rows("list_final", {**values, "states": _json_or_none(states & FINAL)})
+    # Rare among many that succeeded: each state by its own index instead of through all of them.
+    return [
+        row
+        for state in sorted(states & _UNSUCCESSFUL)
+        for row in unit.rows("list_unsuccessful", {**values, "state": state})
+    ]
+
+
+def _json_or_none(values: Collection[str]) -> str | None:
+    return as_json(sorted(values)) if values else None
+
+
+def _us_or_none(instant: datetime | None) -> int | None:
+    return None if instant is None else to_us(instant)

@@ -1,0 +1,144 @@
+"""Attempts end: ``DispatchStore.settle``. Callers who wait at the same time share statements."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from mainspring.domain.job import Settled, Settlement
+from mainspring.domain.states import FINAL, AttemptState, JobState
+from mainspring.policies.verdict import CANCELLED
+from mainspring.store.sqlite.dispatch import attempt_values, find_held
+from mainspring.store.sqlite.packing import chunks, text
+from mainspring.store.sqlite.part import Part
+from mainspring.store.sqlite.submission import insert
+from mainspring.store.sqlite.unit import Unit
+
+_closed: Final = msgspec.json.Decoder(list[tuple[int, JobState | None, AttemptState]])
+
+
+class _Shape(NamedTuple):
+    """What settlements of one statement have in common."""
+
+    state: JobState
+    attempt_state: AttemptState
+    reason: str | None
+    refund_try: bool
+    refund_crash: bool
+
+
+class Settling(Part):
+    """Attempts end."""
+
+    async def settle(self, settlements: Sequence[Settlement]) -> list[Settled]:
+        if not settlements:
+            return []
+        return await self._engine.write_joined(_settle, settlements)
+
+
+def _settle(unit: Unit, calls: list[Sequence[Settlement]]) -> list[list[Settled]]:
+    given = calls[0] if len(calls) == 1 else [one for call in calls for one in call]
+    settled: list[Settled] = []
+    for part in chunks(given):
+        settled += _settle_part(unit, part)
+    answers: list[list[Settled]] = []
+    begin = 0
+    for call in calls:
+        answers.append(settled[begin : begin + len(call)])
+        begin += len(call)
+    return answers
+
+
+def _settle_part(unit: Unit, given: Sequence[Settlement]) -> list[Settled]:
+    held = find_held(unit, [(one.job_id, one.attempt) for one in given])
+    by_shape: dict[_Shape, list[Settlement]] = {}
+    states: dict[int, JobState] = {}
+    taken: set[bytes] = set()
+    for position, one in enumerate(given):
+        before = held.get(position)
+        if before is None or one.job_id in taken:
+            continue
+        # The first verdict on an attempt counts; a second one finds it closed.
+        taken.add(one.job_id)
+        shape = _shape(one, before)
+        states[position] = shape.state
+        by_shape.setdefault(shape, []).append(one)
+    for shape, alike in by_shape.items():
+        if shape.state in FINAL:
+            _finish(unit, shape, alike)
+        else:
+            _free(unit, shape, alike)
+    repeated = _repeated(unit, given, states)
+    return [
+        Settled(
+            one.job_id,
+            one.attempt,
+            accepted=position in states,
+            repeated=position in repeated,
+            state=states.get(position),
+        )
+        for position, one in enumerate(given)
+    ]
+
+
+def _shape(one: Settlement, before: JobState) -> _Shape:
+    """Return what the settlement does: a cancel wins over everything but an end."""
+    turned = before is JobState.CANCELLING and one.becomes not in FINAL
+    return _Shape(
+        JobState.CANCELLED if turned else one.becomes,
+        one.attempt_state,
+        CANCELLED if turned else one.reason,
+        one.refund_try,
+        one.refund_crash,
+    )
+
+
+def _values(unit: Unit, shape: _Shape) -> dict[str, object]:
+    return {**shape._asdict(), "now": unit.now_us}
+
+
+def _finish(unit: Unit, shape: _Shape, alike: Sequence[Settlement]) -> None:
+    ids = [one.job_id for one in alike]
+    entries = [(text(one.error), text(one.result), one.result_ref) for one in alike]
+    unit.change_entries("finish_jobs", ids, entries, **_values(unit, shape), keep_error=False)
+    unit.change_ids("delete_jobs", ids)
+    if shape.state is JobState.DEAD:
+        follow_ups = [one.follow_up for one in alike if one.follow_up is not None]
+        if follow_ups:
+            insert(unit, [follow_ups])
+
+
+def _free(unit: Unit, shape: _Shape, alike: Sequence[Settlement]) -> None:
+    ids = [one.job_id for one in alike]
+    entries = [(text(one.error), one.delay_ms) for one in alike]
+    values = _values(unit, shape)
+    closing = {name: values[name] for name in ("attempt_state", "reason", "now")}
+    unit.change_entries("close_attempts", ids, entries, **closing)
+    del values["attempt_state"]
+    unit.change_entries("free_jobs", ids, entries, **values)
+
+
+def _repeated(
+    unit: Unit, given: Sequence[Settlement], states: Mapping[int, JobState]
+) -> frozenset[int]:
+    """Return the positions of those that had been carried out before, in the same way."""
+    missed = [position for position in range(len(given)) if position not in states]
+    if not missed:
+        return frozenset()
+    asked = [given[position] for position in missed]
+    found = unit.decoded(
+        "find_closed", _closed, attempt_values([(one.job_id, one.attempt) for one in asked])
+    )
+    return frozenset(
+        missed[number]
+        for number, state, attempt_state in found
+        if _is_same(asked[number], state, attempt_state)
+    )
+
+
+def _is_same(one: Settlement, state: JobState | None, attempt_state: AttemptState) -> bool:
+    if one.attempt_state is not attempt_state:
+        return False
+    if state is None or state is one.becomes:
+        return True
+    return state is JobState.CANCELLED and one.becomes not in FINAL

@@ -1,0 +1,5 @@
+DELETE FROM job_logs
+WHERE job_id IN (
+    SELECT substr(:ids, given.key * 16 + 1, 16)
+    FROM json_each(:positions) AS given
+);

@@ -1,0 +1,2 @@
+SELECT application_id
+FROM pragma_application_id;

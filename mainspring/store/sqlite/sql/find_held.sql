@@ -1,0 +1,8 @@
+-- The fence: positions and states of those (id, attempt) that are held right now.
+SELECT json_group_array(json_array(given.key, jobs.state))
+FROM json_each(:attempts) AS given
+CROSS JOIN jobs
+WHERE
+    jobs.id = substr(:ids, given.key * 16 + 1, 16)
+    AND jobs.attempt = given.value
+    AND jobs.worker_id IS NOT NULL;

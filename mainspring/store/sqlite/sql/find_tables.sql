@@ -1,0 +1,3 @@
+SELECT name
+FROM sqlite_master
+WHERE type = 'table';

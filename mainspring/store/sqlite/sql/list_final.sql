@@ -1,0 +1,18 @@
+-- One page of final jobs of any state.
+SELECT
+    id, kind, tenant, queue, priority, state, due_at, created_at, attempt, tries, crashes,
+    max_attempts, max_crashes, timeout_ms, payload, payload_ref, backoff, reason,
+    NULL AS blocked_reason, worker_id, started_at, NULL AS deadline_at, finished_at, result,
+    result_ref, error, effect_key, submission_key, on_exhausted, replays, progress_done,
+    progress_total, progress_note
+FROM jobs_history
+WHERE
+    id < :before_id
+    AND (:states IS NULL OR state IN (SELECT wanted.value FROM json_each(:states) AS wanted))
+    AND (:kinds IS NULL OR kind IN (SELECT wanted.value FROM json_each(:kinds) AS wanted))
+    AND (:queues IS NULL OR queue IN (SELECT wanted.value FROM json_each(:queues) AS wanted))
+    AND (:tenant IS NULL OR tenant = :tenant)
+    AND (:finished_after IS NULL OR finished_at > :finished_after)
+    AND (:finished_before IS NULL OR finished_at < :finished_before)
+ORDER BY id DESC
+LIMIT :page_size;

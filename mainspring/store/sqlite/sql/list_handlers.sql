@@ -1,0 +1,4 @@
+SELECT info
+FROM handlers
+WHERE :tenant IS NULL OR tenant = :tenant
+ORDER BY kind, tenant;

@@ -1,0 +1,5 @@
+SELECT
+    name,
+    checksum
+FROM migrations
+ORDER BY name;

@@ -1,0 +1,20 @@
+-- Held attempts past their hard deadline, whatever their session says.
+SELECT
+    json_group_array(
+        json_array(
+            hex(id), attempt, kind, tenant, queue, state, tries, crashes, max_attempts,
+            max_crashes, backoff, timeout_ms, on_exhausted, payload, payload_ref
+        )
+    )
+FROM (
+    SELECT
+        jobs.id, jobs.attempt, jobs.kind, jobs.tenant, jobs.queue, jobs.state, jobs.tries,
+        jobs.crashes, jobs.max_attempts, jobs.max_crashes, jobs.backoff, jobs.timeout_ms,
+        jobs.on_exhausted, jobs.payload, jobs.payload_ref
+    FROM jobs
+    WHERE
+        jobs.state IN ('running', 'cancelling')
+        AND jobs.deadline_at < :now
+    ORDER BY jobs.deadline_at, jobs.id
+    LIMIT :job_limit
+);

@@ -1,0 +1,3 @@
+SELECT json_group_array(name)
+FROM queues
+WHERE paused_at IS NOT NULL;

@@ -1,0 +1,50 @@
+"""The SQLite store, put together from its parts."""
+
+from os import PathLike, fspath
+
+from mainspring.ports.clock import Clock
+from mainspring.store.sqlite.connection import MEMORY, Settings
+from mainspring.store.sqlite.control import Control
+from mainspring.store.sqlite.dispatch import Dispatch
+from mainspring.store.sqlite.engine import Engine
+from mainspring.store.sqlite.maintenance import Maintenance
+from mainspring.store.sqlite.queries import Queries
+from mainspring.store.sqlite.schema import Schema
+from mainspring.store.sqlite.sessions import Sessions
+from mainspring.store.sqlite.settling import Settling
+from mainspring.store.sqlite.submission import Submission
+from mainspring.store.sqlite.wakeups import SqliteWakeups
+
+
+class SqliteStore(Submission, Dispatch, Settling, Sessions, Control, Queries, Maintenance, Schema):
+    """Implements ``Store``. Methods may be called from any event loop of this process."""
+
+    def __repr__(self) -> str:
+        return f"SqliteStore({self._engine.settings.path})"
+
+    @property
+    def wakeups(self) -> SqliteWakeups:
+        """The hints of this store."""
+        return self._engine.wakeups
+
+    async def close(self) -> None:
+        """Finish what was accepted, then let go of threads and files. Again is harmless."""
+        await self._engine.close()
+
+
+async def open_sqlite(
+    path: str | PathLike[str] = MEMORY,
+    *,
+    clock: Clock | None = None,
+    busy_timeout_ms: int = Settings._field_defaults["busy_timeout_ms"],
+    poll_ms: int = Settings._field_defaults["poll_ms"],
+) -> SqliteStore:
+    """Open the store in the file at ``path``, or in memory; the parent folder is created.
+
+    What can never work is refused here: a folder, a read-only file, another application's
+    database. Tables are created by ``migrate``. ``clock`` replaces this machine's clock in tests.
+    """
+    settings = Settings(fspath(path), busy_timeout_ms=busy_timeout_ms, poll_ms=poll_ms)
+    engine = Engine(settings, clock)
+    await engine.open()
+    return SqliteStore(engine)

@@ -1,0 +1,50 @@
+"""What every backend must do, as tests that are told only which backend it is.
+
+A binding is ten lines: a module with two fixtures, and one line for all suites::
+
+    @pytest.fixture
+    async def empty_store(clock: SettableClock) -> AsyncIterator[Store]:
+        opened = await open_mine(..., clock=clock)      # a place of its own, not migrated
+        yield opened
+        await opened.close()
+
+    @pytest.fixture
+    async def store(empty_store: Store) -> Store:
+        await empty_store.migrate(phase="all")
+        return empty_store
+
+    globals().update(bound(__name__))
+
+The suites bring the ``clock`` fixture and the anyio mark themselves.
+
+Invariants
+----------
+* A suite uses ports only, asserts only what a contract says, and never sleeps.
+* Every test begins with an empty store of its own; none depends on another.
+* ``model`` is written from the domain's tables, not from any store.
+"""
+
+import pytest
+
+pytest.register_assert_rewrite(
+    *(
+        f"{__name__}.{module}"
+        for module in (
+            "claiming",
+            "control",
+            "fence",
+            "machine",
+            "model",
+            "maintenance",
+            "pulses",
+            "queries",
+            "recovery",
+            "schema",
+            "sessions",
+            "settling",
+            "steps",
+            "submission",
+            "wakeups",
+        )
+    )
+)

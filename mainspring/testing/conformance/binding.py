@@ -1,0 +1,62 @@
+"""All suites, and how a module of tests binds them to one backend in a line."""
+
+from typing import Any, Final
+
+from mainspring.testing.conformance.claiming import ClaimEffectSuite, ClaimOrderSuite, NextDueSuite
+from mainspring.testing.conformance.control import (
+    CancelSuite,
+    PauseSuite,
+    ReplaySuite,
+    RunNowSuite,
+)
+from mainspring.testing.conformance.fence import FenceSuite
+from mainspring.testing.conformance.maintenance import MaintenanceSuite
+from mainspring.testing.conformance.pulses import LogSuite, PulseSuite
+from mainspring.testing.conformance.queries import ListSuite, LookSuite, QueueSuite
+from mainspring.testing.conformance.recovery import HeldBySuite, RecoverySuite
+from mainspring.testing.conformance.schema import SchemaSuite
+from mainspring.testing.conformance.sessions import HandlerSuite, SessionSuite
+from mainspring.testing.conformance.settling import CancellingSuite, FollowUpSuite, SettleSuite
+from mainspring.testing.conformance.steps import Suite
+from mainspring.testing.conformance.submission import SubmissionKeySuite, SubmissionSuite
+from mainspring.testing.conformance.wakeups import WakeupSuite
+
+EVERY_SUITE: Final[tuple[type[Suite], ...]] = (
+    SubmissionSuite,
+    SubmissionKeySuite,
+    ClaimOrderSuite,
+    ClaimEffectSuite,
+    NextDueSuite,
+    SettleSuite,
+    CancellingSuite,
+    FollowUpSuite,
+    FenceSuite,
+    PulseSuite,
+    LogSuite,
+    RecoverySuite,
+    HeldBySuite,
+    SessionSuite,
+    HandlerSuite,
+    CancelSuite,
+    RunNowSuite,
+    ReplaySuite,
+    PauseSuite,
+    LookSuite,
+    ListSuite,
+    QueueSuite,
+    MaintenanceSuite,
+    SchemaSuite,
+    WakeupSuite,
+)
+
+
+def bound(module: str) -> dict[str, Any]:
+    """Return a test class a suite, for ``globals().update(bound(__name__))``.
+
+    So a suite that is added later binds itself to every backend; nobody can forget one.
+    """
+    names = {suite: f"Test{suite.__name__.removesuffix('Suite')}" for suite in EVERY_SUITE}
+    return {
+        name: type(name, (suite,), {"__module__": module, "__doc__": suite.__doc__})
+        for suite, name in names.items()
+    }

@@ -1,0 +1,103 @@
+"""One attempt inside the process that runs it: its flags, its log and its progress."""
+
+import asyncio
+import contextvars
+from enum import Enum, auto
+from typing import Any, Final
+
+from mainspring.app.context import Context
+from mainspring.app.handlers import Handler
+from mainspring.domain.job import Claimed
+from mainspring.domain.outcome import Progress
+from mainspring.worker.logs import LogBuffer
+
+
+class Stop(Enum):
+    """Why an attempt is being stopped."""
+
+    TIMEOUT = auto()
+    CANCEL = auto()
+    #: The worker goes away; the job is handed back.
+    RELEASE = auto()
+    #: The job is no longer ours: what the handler returns concerns nobody.
+    LOST = auto()
+
+
+class Attempt:
+    """What a child keeps of an attempt that it runs. Made by the thousand: slots, no properties."""
+
+    __slots__ = (
+        "alone",
+        "claimed",
+        "done",
+        "handler",
+        "line_count",
+        "logs",
+        "progress",
+        "runner",
+        "started_at",
+        "stop",
+        "wake_at",
+    )
+
+    def __init__(
+        self, claimed: Claimed, handler: Handler, logs: LogBuffer, started_at: float
+    ) -> None:
+        """Describe an attempt that begins now (monotonic seconds)."""
+        self.claimed = claimed
+        self.handler = handler
+        self.logs = logs
+        self.started_at = started_at
+        #: When its deadline, or while it is being stopped its grace, is over.
+        self.wake_at = started_at + claimed.timeout_ms / 1_000
+        self.stop: Stop | None = None
+        #: Its outcome is settled; whatever comes later is dropped.
+        self.done = False
+        #: The coroutine that runs it, while it is on the loop.
+        self.runner: asyncio.Task[None] | None = None
+        #: Runs in an isolate, by its handler's mode or as a suspect.
+        self.alone = False
+        self.line_count = 0
+        self.progress: Progress | None = None
+
+    def context(self, deps: object) -> Context[Any]:
+        """Return what the handler sees of this attempt."""
+        claimed = self.claimed
+        return Context(
+            job_id=claimed.job_id,
+            attempt=claimed.attempt,
+            kind=claimed.kind,
+            queue=claimed.queue,
+            tenant=claimed.tenant,
+            tries=claimed.tries,
+            max_attempts=claimed.max_attempts,
+            due_at=claimed.due_at,
+            started_at=claimed.started_at,
+            created_at=claimed.created_at,
+            timeout_seconds=claimed.timeout_ms / 1_000,
+            effect_key=claimed.effect_key,
+            deps=deps,
+            log=self.log,
+            progress=self.move,
+            cancelled=self.is_stopping,
+        )
+
+    def is_stopping(self) -> bool:
+        """Tell whether the handler should stop."""
+        return self.stop is not None or self.done
+
+    def log(self, level: str, message: str, fields: dict[str, object]) -> None:
+        """Keep a line of ``ctx.log`` and pass it on to the process's own logging."""
+        self.logs.keep(self, level, message, fields)
+        self.logs.pass_on(self, level, message, fields)
+
+    def move(self, done: float, total: float | None, note: str) -> None:
+        """Keep the latest progress."""
+        claimed = self.claimed
+        self.progress = Progress(claimed.job_id, claimed.attempt, done, total, note)
+
+
+#: The attempt whose handler runs here, in this coroutine or thread and in what it starts.
+CURRENT: Final[contextvars.ContextVar[Attempt | None]] = contextvars.ContextVar(
+    "mainspring_attempt", default=None
+)

@@ -1,0 +1,90 @@
+"""`mainspring dev`: one command from nothing to a tour, and an orderly end."""
+
+import re
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Commands, Running
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+
+
+def test_the_tour_shows_every_end_of_a_job(tmp_path: Path) -> None:
+    commands = Commands(tmp_path)
+    done = commands("dev", "--tour", "--exit", expect=0)
+    assert done.err == ""
+    for words in (
+        r'greet +succeeded  .*"Hello, Ada"',
+        r'error: add: "three" is not of type "integer" at /b  \[invalid_payload\]',
+        r"flaky +attempt 2/5 failed: ConnectionError: the bank is down",
+        r'flaky +succeeded  .*"paid on try 3"',
+        r"doomed +attempt 3/3 failed: ValueError: order 13 has no address   -> dead letter",
+        r'doomed +succeeded  .*"order 13 sent"',
+        r"slow +cancelled",
+        r"crunch +succeeded",
+        r"mainspring submit greet name=You --wait",
+        r"stopped; nothing is lost",
+    ):
+        assert re.search(words, done.out), (words, done.out)
+    assert (tmp_path / ".mainspring" / ".gitignore").read_text() == "*\n"
+    states = [job["state"] for job in commands("jobs", "ls", "-o", "json", expect=0).json()]
+    assert sorted(states) == ["cancelled", *["succeeded"] * 5]
+    assert commands("workers", "ls", "-o", "json", expect=0).json()[0]["state"] == "gone"
+
+
+def test_ctrl_c_lets_running_jobs_finish(
+    start: Callable[..., Running], mainspring: Commands
+) -> None:
+    dev = start("dev")
+    dev.wait_for("ready; in a second terminal")
+    name = mainspring("submit", "slow", "steps:=5", expect=0).out.strip()
+    dev.wait_for(f"{name}  slow +running")
+    dev.send(signal.SIGINT)
+    dev.wait_for("stopping: what runs may finish")
+    dev.wait_for(f'{name}  slow +succeeded .*"5 pages"')
+    assert dev.end() == 0
+    assert "Traceback" not in dev.text
+
+
+def test_a_second_ctrl_c_hands_back_and_the_next_dev_goes_on(
+    start: Callable[..., Running], mainspring: Commands
+) -> None:
+    dev = start("dev")
+    dev.wait_for("ready; in a second terminal")
+    name = mainspring("submit", "slow", "steps:=40", expect=0).out.strip()
+    dev.wait_for(f"{name}  slow +running")
+    dev.send(signal.SIGINT)
+    dev.wait_for("stopping: what runs may finish")
+    assert dev.end(signal.SIGINT) == 0
+    job = mainspring("jobs", "get", name, "-o", "json", expect=0).json()
+    assert (job["state"], job["tries"]) == ("ready", 0)
+    assert [item["state"] for item in job["attempts"]] == ["released"]
+    mainspring("jobs", "cancel", name, expect=0)
+
+
+def test_an_app_that_stops_the_import_is_told_before_anything_starts(
+    mainspring: Commands,
+) -> None:
+    (mainspring.folder / "late.py").write_text("raise RuntimeError('no')\n")
+    done = mainspring("dev", "late:app")
+    assert (done.code, done.error_code) == (2, "app_not_loaded")
+    assert "RuntimeError: no" in done.err
+
+
+def test_dev_uses_the_queues_of_the_app(
+    start: Callable[..., Running], mainspring: Commands
+) -> None:
+    (mainspring.folder / "shop.py").write_text(
+        "from mainspring import App\napp = App('shop')\n\n\n"
+        "@app.job(queue='mail')\ndef send() -> str:\n    return 'sent'\n"
+    )
+    dev = start("dev", "shop")
+    dev.wait_for("worker  shop: 1 handler")
+    dev.wait_for("ready; in a second terminal")
+    assert mainspring("submit", "send", "--wait", expect=0).out.endswith('"sent"\n')
+    queues = mainspring("workers", "ls", "-o", "json", expect=0).json()[0]["queues"]
+    assert queues == {"mail": 8}
+    assert dev.end(signal.SIGTERM) == 0

@@ -1,0 +1,272 @@
+"""The client against a real store: what it submits, what it returns, what it raises."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import mainspring
+from mainspring import App, AsyncClient, Client, Fail, Handle, JobFailed, WaitTimedOut
+from mainspring.domain.errors import (
+    Conflict,
+    InvalidDuration,
+    InvalidId,
+    InvalidPayload,
+    NotFound,
+    StoreNotMigrated,
+    SubmissionKeyReused,
+    UnknownKind,
+)
+from mainspring.domain.job import NewSession
+from mainspring.domain.outcome import ErrorInfo, Failed, Report, Succeeded
+from mainspring.domain.states import JobState
+from mainspring.ports.entropy import new_worker_id
+from mainspring.ports.gateway import WorkerGateway
+from mainspring.ports.store import ClaimAsk, Lane
+from mainspring.runtime.assemble import open_store, open_worker_gateway
+from mainspring.runtime.settings import Settings
+
+app = App("shop")
+
+
+class Receipt(msgspec.Struct):
+    order: int
+    lines: list[str]
+
+
+@app.job()
+async def charge(order: int, *, lines: list[str] | None = None) -> Receipt:
+    return Receipt(order, lines or [])
+
+
+@app.job()
+def forget(order: int) -> None:
+    return None
+
+
+@pytest.fixture
+async def store_url(tmp_path: Path) -> str:
+    settings = Settings(store_url=f"sqlite:///{tmp_path / 'store.db'}")
+    store = await open_store(settings)
+    await store.migrate(phase="all")
+    await store.declare_handlers([handler.info for handler in app.handlers.values()])
+    await store.close()
+    return settings.store_url
+
+
+@pytest.fixture
+async def client(store_url: str) -> AsyncIterator[AsyncClient]:
+    async with mainspring.connect(store_url) as opened:
+        yield opened
+
+
+class Hands:
+    """Runs due jobs by hand, as a worker would."""
+
+    def __init__(self, gateway: WorkerGateway) -> None:
+        self.gateway = gateway
+        self.worker_id = new_worker_id()
+
+    async def begin(self) -> None:
+        session = NewSession(
+            id=self.worker_id, name="hands", host="h", pid=1, version="0", queues={}, kinds=()
+        )
+        infos = [handler.info for handler in app.handlers.values()]
+        await self.gateway.open_session(session, infos)
+
+    async def end_all(self, error: ErrorInfo | None = None) -> int:
+        ask = ClaimAsk(
+            worker_id=self.worker_id,
+            child=1,
+            lanes=(Lane("default", 100),),
+            kinds=tuple(app.handlers),
+            limit=100,
+        )
+        claimed = await self.gateway.claim(ask)
+        for job in claimed:
+            handler = app.handlers[job.kind]
+            value = handler.function(**handler.decode(job.payload))
+            if asyncio.iscoroutine(value):
+                value = await value
+            outcome = Succeeded(handler.encode_result(value))
+            failed = Failed(error, permanent=True) if error else outcome
+            await self.gateway.report([Report(job.job_id, job.attempt, failed)])
+        return len(claimed)
+
+
+@asynccontextmanager
+async def hands_on(store_url: str) -> AsyncIterator[Hands]:
+    async with open_worker_gateway(Settings(store_url=store_url)) as gateway:
+        hands = Hands(gateway)
+        await hands.begin()
+        yield hands
+
+
+async def test_a_result_comes_back_in_its_type(client: AsyncClient, store_url: str) -> None:
+    handle = await client.submit(charge.call(7, lines=["tea"]))
+    assert handle.created
+    assert (await handle.get()).state is JobState.READY
+    async with hands_on(store_url) as hands:
+        await hands.end_all()
+    assert await handle.result(timeout="5s") == Receipt(7, ["tea"])
+    assert await client.result(handle.id, "5s") == {"order": 7, "lines": ["tea"]}
+    assert await client.handle(handle.id, charge).result() == Receipt(7, ["tea"])
+    assert [item.attempt for item in await handle.attempts()] == [1]
+
+
+async def test_a_wait_is_woken_by_the_end(client: AsyncClient, store_url: str) -> None:
+    handle = await client.submit(forget.call(7))
+    async with hands_on(store_url) as hands, asyncio.TaskGroup() as group:
+        waiting = group.create_task(handle.result(timeout="30s"))
+        assert await hands.end_all() == 1
+    assert waiting.result() is None
+
+
+async def test_a_failure_is_raised_with_its_facts(client: AsyncClient, store_url: str) -> None:
+    handle = await client.submit(charge.call(7))
+    async with hands_on(store_url) as hands:
+        await hands.end_all(ErrorInfo("Declined", "no money"))
+    with pytest.raises(JobFailed, match=r"dead .*Declined: no money") as caught:
+        await handle.result()
+    assert caught.value.details["error_type"] == "Declined"
+    assert caught.value.details["job_id"] == handle.id
+    assert caught.value.code == "job_failed"
+    assert await client.replay(handle.id, payload={"order": 8})
+    assert not await client.replay(handle.id)
+    async with hands_on(store_url) as hands:
+        await hands.end_all()
+    assert await handle.result() == Receipt(8, [])
+
+
+async def test_a_wait_that_ends_early_leaves_the_job(client: AsyncClient) -> None:
+    handle = await client.submit(charge.call(7))
+    with pytest.raises(WaitTimedOut, match="still ready after 10ms") as caught:
+        await handle.result(timeout="10ms")
+    assert caught.value.details["state"] == "ready"
+    assert await handle.cancel(reason="changed my mind") is JobState.CANCELLED
+    with pytest.raises(JobFailed, match="cancelled"):
+        await handle.result()
+    assert await handle.cancel() is JobState.CANCELLED
+
+
+async def test_many_are_submitted_together_or_not_at_all(client: AsyncClient) -> None:
+    handles = await client.submit_many([charge.call(order) for order in range(3)])
+    assert len({handle.id for handle in handles}) == 3
+    await client.submit(charge.call(1).options(key="k"))
+    calls = [charge.call(9), charge.call(2).options(queue="not a name")]
+    with pytest.raises(mainspring.MainspringError, match="submission 2 of 2"):
+        await client.submit_many(calls)
+    counted = await client.gateway.count_states()
+    assert counted[JobState.READY] == 4
+
+
+async def test_a_key_names_one_job(client: AsyncClient) -> None:
+    first = await client.submit(charge.call(1).options(key="k"))
+    again = await client.submit(charge.call(1).options(key="k"))
+    assert (again.id, again.created) == (first.id, False)
+    with pytest.raises(SubmissionKeyReused):
+        await client.submit(charge.call(2).options(key="k"))
+
+
+async def test_a_kind_can_be_submitted_by_name(client: AsyncClient) -> None:
+    handle: Handle[object] = await client.submit("charge", {"order": 1}, delay_ms=60_000)
+    assert (await handle.get()).state is JobState.SCHEDULED
+    with pytest.raises(UnknownKind, match="chrage"):
+        await client.submit("chrage", {"order": 1})
+    with pytest.raises(InvalidPayload, match="order"):
+        await client.submit("charge", {"order": "x"})
+    with pytest.raises(InvalidPayload, match=r"NaN|nan"):
+        await client.submit("charge", {"order": float("nan")})
+    with pytest.raises(InvalidPayload):
+        await client.submit("charge", {"order": object()})
+
+
+async def test_bad_questions_are_told_apart(client: AsyncClient) -> None:
+    with pytest.raises(InvalidId):
+        await client.get("nope")
+    missing = "job_01JD3M0V5T7QK4C8R2N6W9XYZA"
+    with pytest.raises(NotFound):
+        await client.get(missing)
+    with pytest.raises(NotFound):
+        await client.cancel(missing)
+    handle = await client.submit(forget.call(1))
+    with pytest.raises(InvalidDuration):
+        await handle.result(timeout="soon")
+    assert await client.logs(handle.id) == []
+
+
+async def test_a_store_without_tables_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StoreNotMigrated):
+        async with mainspring.connect(f"sqlite:///{tmp_path / 'new.db'}"):
+            pytest.fail("it must not open")
+
+
+def test_a_fail_is_no_error_of_ours() -> None:
+    assert not issubclass(Fail, mainspring.MainspringError)
+
+
+# --- The blocking face --------------------------------------------------------------------------
+
+
+def run_due_jobs(store_url: str, error: ErrorInfo | None = None) -> None:
+    async def run() -> None:
+        async with hands_on(store_url) as hands:
+            await hands.end_all(error)
+
+    asyncio.run(run())
+
+
+def test_blocking_code_gets_the_same_answers(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'store.db'}"
+    asyncio.run(_migrate(url))
+    with mainspring.connect_sync(url) as client:
+        handle = client.submit(charge.call(7, lines=["tea"]))
+        by_name = client.submit("charge", {"order": 8})
+        many = client.submit_many([forget.call(1), forget.call(2)])
+        with pytest.raises(WaitTimedOut):
+            handle.result(timeout="10ms")
+        assert many[1].cancel() is JobState.CANCELLED
+        run_due_jobs(url)
+        assert handle.result(timeout="5s") == Receipt(7, ["tea"])
+        assert client.result(by_name.id) == {"order": 8, "lines": []}
+        assert many[0].result() is None
+        assert client.get(handle.id).state is JobState.SUCCEEDED
+        assert client.wait(many[1].id).state is JobState.CANCELLED
+        assert client.handle(handle.id, charge).result() == Receipt(7, ["tea"])
+        assert len(client.attempts(handle.id)) == len(handle.attempts()) == 1
+        assert client.logs(handle.id) == []
+        dying = client.submit(charge.call(1))
+        run_due_jobs(url, ErrorInfo("Declined", "no"))
+        with pytest.raises(JobFailed):
+            dying.result()
+        assert client.replay(dying.id)
+        assert client.cancel(dying.id) is JobState.CANCELLED
+    with pytest.raises(Conflict, match="closed"):
+        client.get(handle.id)
+
+
+async def _migrate(url: str) -> None:
+    store = await open_store(Settings(store_url=url))
+    await store.migrate(phase="all")
+    await store.declare_handlers([handler.info for handler in app.handlers.values()])
+    await store.close()
+
+
+def test_what_opening_raises_is_raised_here(tmp_path: Path) -> None:
+    with (
+        pytest.raises(StoreNotMigrated),
+        mainspring.connect_sync(f"sqlite:///{tmp_path / 'new.db'}"),
+    ):
+        pytest.fail("it must not open")
+
+
+def test_both_faces_offer_the_same() -> None:
+    def offered(kind: type) -> set[str]:
+        return {name for name in vars(kind) if not name.startswith("_")}
+
+    assert offered(AsyncClient) - {"gateway"} == offered(Client)
+    slots = {"id", "created"}
+    assert offered(Handle) | slots == offered(mainspring.BlockingHandle) | slots

@@ -1,0 +1,127 @@
+"""The plans of the statements on a store with 50,000 live jobs and as many final ones."""
+
+import sqlite3
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from mainspring.store.migrations import load
+from mainspring.store.sqlite.unit import PACKAGE, statement
+
+LARGE = ("jobs", "jobs_history", "attempts", "job_logs", "submission_keys")
+#: Statements that people ask for now and then, on a reader: why they may read everything.
+MAY_SCAN = {
+    "count_states": "a sum over everything",
+    "list_queues": "a sum over live jobs, and live rows are few",
+    "list_live": "a page in the order of the ids",
+    "list_final": "a page in the order of the ids",
+}
+NAMES = sorted(
+    entry.name.removesuffix(".sql")
+    for entry in files(PACKAGE).joinpath("sql").iterdir()
+    if entry.name.endswith(".sql")
+)
+
+_FILL = """
+WITH RECURSIVE number (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM number WHERE n < 49999)
+INSERT INTO {table} ({columns}, id, tenant, queue, kind, priority, due_at, attempt, tries, crashes,
+    max_attempts, max_crashes, timeout_ms, payload, replays, created_at)
+SELECT {values}, randomblob(16), 'default', 'q' || (n % 7), 'kind', n % 4, n, 1, 1, 0,
+    5, 3, 1000, '{{}}', 0, n
+FROM number
+"""
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlite3.Connection]:
+    connection = sqlite3.connect(tmp_path_factory.mktemp("plans") / "store.db")
+    # As the store's own connections have it.
+    connection.executescript(
+        "PRAGMA automatic_index = OFF; PRAGMA synchronous = OFF;"
+        + "".join(m.sql for m in load(PACKAGE))
+    )
+    live = {
+        "columns": "state, worker_id, started_at, deadline_at",
+        "values": "CASE n % 50 WHEN 0 THEN 'running' ELSE 'ready' END, "
+        "CASE n % 50 WHEN 0 THEN x'01' END, CASE n % 50 WHEN 0 THEN 1 END, "
+        "CASE n % 50 WHEN 0 THEN n END",
+    }
+    final = {
+        "columns": "state, finished_at, started_at, attempt_state",
+        "values": "CASE n % 100 WHEN 0 THEN 'dead' ELSE 'succeeded' END, n, 1, 'failed'",
+    }
+    connection.execute(_FILL.format(table="jobs", **live))
+    connection.execute(_FILL.format(table="jobs_history", **final))
+    connection.commit()
+    yield connection
+    connection.close()
+
+
+def _plan(database: sqlite3.Connection, name: str) -> list[str]:
+    found = statement(name)
+    values = dict.fromkeys(found.params, 1)
+    explained = database.execute(f"EXPLAIN QUERY PLAN {found.text}", values)
+    return [row[3] for row in explained]
+
+
+@pytest.mark.parametrize("analyzed", [False, True])
+@pytest.mark.parametrize("name", NAMES)
+def test_no_statement_reads_a_whole_table(
+    database: sqlite3.Connection, name: str, analyzed: bool
+) -> None:
+    if analyzed:
+        database.execute("ANALYZE")
+    steps = _plan(database, name)
+    scans = [
+        step
+        for step in steps
+        if step.startswith("SCAN ") and step.split()[1] in LARGE and "USING INDEX" not in step
+    ]
+    assert not scans or name in MAY_SCAN, steps
+    assert not any("AUTOMATIC" in step for step in steps), steps
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        (
+            "pick_jobs",
+            "SEARCH jobs USING INDEX jobs_claim (queue=? AND priority=? AND due_at>? AND due_at<?)",
+        ),
+        ("start_jobs", "SEARCH jobs USING INDEX sqlite_autoindex_jobs_1 (id=?)"),
+        ("find_next_due", "SEARCH jobs USING INDEX jobs_claim (queue=? AND priority=?)"),
+        ("find_held", "SEARCH jobs USING INDEX sqlite_autoindex_jobs_1 (id=?)"),
+        ("finish_jobs", "SEARCH jobs USING INDEX sqlite_autoindex_jobs_1 (id=?)"),
+        ("delete_jobs", "SEARCH jobs USING INDEX sqlite_autoindex_jobs_1 (id=?)"),
+        ("free_jobs", "SEARCH jobs USING INDEX sqlite_autoindex_jobs_1 (id=?)"),
+        ("list_held", "SEARCH jobs USING INDEX jobs_held (worker_id=?)"),
+        ("list_orphans", "SEARCH jobs USING INDEX jobs_held (worker_id=?)"),
+        ("list_overdue", "USING INDEX jobs_held"),
+        ("list_workers", "SEARCH jobs USING INDEX jobs_held (worker_id=?)"),
+        (
+            "list_unsuccessful",
+            "SEARCH jobs_history USING INDEX jobs_history_unsuccessful (state=? AND id<?)",
+        ),
+        (
+            "pick_old",
+            "SEARCH jobs_history USING INDEX jobs_history_finished (state=? AND finished_at<?)",
+        ),
+    ],
+)
+def test_the_paths_that_count_use_their_index(
+    database: sqlite3.Connection, name: str, expected: str
+) -> None:
+    steps = _plan(database, name)
+    assert any(expected in step for step in steps), steps
+    sorts = [step for step in steps if "TEMP B-TREE FOR ORDER BY" in step]
+    assert not sorts or name in {"list_held", "list_orphans", "list_overdue", "list_workers"}, steps
+
+
+def test_every_statement_is_used() -> None:
+    code = "".join(
+        path.read_text(encoding="utf-8")
+        for path in Path(str(files(PACKAGE).joinpath("unit.py"))).parent.glob("*.py")
+    )
+    assert [name for name in NAMES if f'"{name}"' not in code] == []

@@ -1,0 +1,224 @@
+"""Write the generated pages of docs/reference from the code, or check that they are up to date.
+
+Run in the environment: `.venv/bin/python tools/reference.py [--check]`.
+"""
+
+import inspect
+import re
+import sys
+import typing
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from mainspring.cli.root import app as cli  # noqa: E402 - the path comes first
+from mainspring.cli.trouble import EXIT_CODES  # noqa: E402
+from mainspring.domain.errors import all_errors  # noqa: E402
+from mainspring.domain.limits import LIMITS  # noqa: E402
+from mainspring.runtime.settings import TABLE  # noqa: E402
+
+FOLDER = ROOT / "docs/reference"
+NOTE = "<!-- Written by tools/reference.py from the code; edit the code instead. -->"
+CLI_INTRODUCTION = """\
+`mainspring COMMAND [OPTIONS]`. `--help` after any command prints what is below. Data goes to
+stdout, everything else to stderr; [](exit-codes.md) lists what a command may end with."""
+ERRORS_INTRODUCTION = """\
+Every error has a stable code, says what is wrong, and what to do next. The table is the one way
+from a code to an exit status, an HTTP status and a gRPC status. `mainspring help errors` prints
+it."""
+PARAMETERS = re.compile(r"^Parameters\n-+\n", re.MULTILINE)
+
+
+def main() -> int:
+    """Write the pages; with --check only compare, and fail when one differs."""
+    pages = {
+        "cli.md": cli_page(),
+        "exit-codes.md": exit_codes_page(),
+        "errors.md": errors_page(),
+        "settings.md": settings_page(),
+        "limits.md": limits_page(),
+    }
+    stale = [name for name, text in pages.items() if read(FOLDER / name) != text]
+    if "--check" in sys.argv[1:]:
+        for name in stale:
+            print(f"docs/reference/{name} is out of date: run tools/reference.py")
+        return 1 if stale else 0
+    for name in stale:
+        (FOLDER / name).write_text(pages[name], encoding="utf-8")
+        print(f"wrote docs/reference/{name}")
+    return 0
+
+
+def read(path: Path) -> str:
+    """The text of a page, or nothing."""
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+def page(title: str, *parts: str) -> str:
+    """A page of these parts."""
+    return "\n\n".join([f"# {title}", NOTE, *parts]) + "\n"
+
+
+def table(*rows: tuple[str, ...]) -> str:
+    """A Markdown table, its header first."""
+    header, *rest = rows
+    lines = [header, tuple("---" for _ in header), *rest]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+# --- the command line ---------------------------------------------------------
+
+
+def cli_page() -> str:
+    """Every command with its arguments and options."""
+    parts = [
+        CLI_INTRODUCTION,
+        "## Everywhere\n\nThese options may stand before or after the command.",
+        parameters_of(cli.meta),
+    ]
+    for words, command in commands(cli, ()):
+        parts += [f"## {' '.join(words)}", *command_parts(words, command)]
+    return page("Command line", *parts)
+
+
+def commands(app: Any, words: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Every command that does something, by its words."""
+    for name in sorted(app):
+        if name.startswith("-"):
+            continue
+        command = app[name]
+        if command.default_command is not None:
+            yield (*words, name), command
+        yield from commands(command, (*words, name))
+
+
+def command_parts(words: tuple[str, ...], command: Any) -> list[str]:
+    """What it does, how it is written, and what it takes."""
+    text = inspect.getdoc(command.default_command) or ""
+    about = PARAMETERS.split(text)[0].strip()
+    arguments = [argument for argument in collected(command) if is_positional(argument)]
+    usage = ["mainspring", *words, *(shown_positional(argument) for argument in arguments)]
+    if len(arguments) < len(collected(command)):
+        usage.append("[OPTIONS]")
+    parts = [about, f"```text\n{' '.join(usage)}\n```"]
+    if collected(command):
+        parts.append(parameters_of(command))
+    return parts
+
+
+def collected(command: Any) -> list[Any]:
+    """The arguments and options that a user may give."""
+    return [item for item in command.assemble_argument_collection() if item.show]
+
+
+def is_positional(argument: Any) -> bool:
+    """Whether it is given by its place."""
+    return not argument.names[0].startswith("-")
+
+
+def shown_positional(argument: Any) -> str:
+    """`KIND`, `[PAYLOAD...]`."""
+    name = argument.names[0].upper()
+    if argument.field_info.kind is inspect.Parameter.VAR_POSITIONAL:
+        name += "..."
+    return name if argument.required else f"[{name}]"
+
+
+def parameters_of(command: Any) -> str:
+    """A table of what a command takes."""
+    meanings = described(command.default_command)
+    rows = [("what", "meaning", "default")]
+    for argument in collected(command):
+        names = ", ".join(f"`{name}`" for name in argument.names if not name.startswith("--no-"))
+        meaning = meanings[argument.field_info.name] + choices_of(argument)
+        rows.append((names, meaning, default_of(argument)))
+    return table(*rows)
+
+
+def described(function: Any) -> dict[str, str]:
+    """The words for each parameter in a function's docstring."""
+    _, _, text = (inspect.getdoc(function) or "").partition("Parameters\n----------\n")
+    found: dict[str, list[str]] = {}
+    name = ""
+    for line in text.splitlines():
+        if line and not line.startswith(" "):
+            name = line.strip()
+        elif line.strip():
+            found.setdefault(name, []).append(line.strip())
+    return {name: " ".join(lines) for name, lines in found.items()}
+
+
+def choices_of(argument: Any) -> str:
+    """What it may be, where that is a list."""
+    if typing.get_origin(argument.hint) is not typing.Literal:
+        return ""
+    return " One of " + ", ".join(f"`{choice}`" for choice in typing.get_args(argument.hint)) + "."
+
+
+def default_of(argument: Any) -> str:
+    """The default as a user would write it; nothing where there is none."""
+    value = argument.field_info.default
+    if argument.required or value in (None, (), "", False, inspect.Parameter.empty):
+        return ""
+    if value is True:
+        return f"on; `--no-{argument.names[0].removeprefix('--')}` turns it off"
+    return f"`{value}`"
+
+
+# --- the tables ---------------------------------------------------------------
+
+
+def exit_codes_page() -> str:
+    """Every exit status."""
+    rows = [(str(status), meaning) for status, meaning in EXIT_CODES.items()]
+    return page(
+        "Exit codes",
+        "Stable: a script may rely on them. `mainspring help exit-codes` prints the same.",
+        table(("status", "meaning"), *rows),
+    )
+
+
+def errors_page() -> str:
+    """Every error code."""
+    rows = []
+    for known in sorted(all_errors(), key=lambda found: found.code):
+        # Errors of the product; a script or plugin may have brought more.
+        if known.__module__ == "mainspring.domain.errors":
+            meaning = (known.__doc__ or "").strip().partition("\n")[0]
+            numbers = (str(known.exit_code), str(known.http_status), known.grpc_status)
+            rows.append((f"`{known.code}`", *numbers, meaning, known.default_hint))
+    return page(
+        "Errors",
+        ERRORS_INTRODUCTION,
+        table(("code", "exit", "HTTP", "gRPC", "meaning", "next, unless it says better"), *rows),
+    )
+
+
+def settings_page() -> str:
+    """Every setting."""
+    rows = [
+        (f"`{row.name}`", f"`{row.environment}`", row.default, row.meaning.replace("|", "\\|"))
+        for row in TABLE
+    ]
+    return page(
+        "Settings",
+        "A flag of the command line wins over the environment, the environment over the default.",
+        table(("setting", "environment", "default", "meaning"), *rows),
+    )
+
+
+def limits_page() -> str:
+    """Every limit."""
+    rows = [(f"`{limit.name}`", f"{limit.default:,}", limit.why) for limit in LIMITS.values()]
+    return page(
+        "Limits",
+        "Everything has a limit. The unit is the last word of the name before `max`.",
+        table(("limit", "default", "what it bounds"), *rows),
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
