@@ -102,6 +102,15 @@ class Ledger:
             await pause_seconds(0.05)
         pytest.fail(f"no worker declared {kind}")
 
+    async def until_workers(self, count: int) -> None:
+        """Wait until so many workers have a session."""
+        until = monotonic() + PATIENCE_SECONDS
+        while monotonic() < until:
+            if len(await self.desk.list_workers()) >= count:
+                return
+            await pause_seconds(0.05)
+        pytest.fail(f"fewer than {count} workers came up")
+
     async def submit_long(self, count: int) -> None:
         """Submit jobs that work longer than a lease lasts."""
         wanted = [

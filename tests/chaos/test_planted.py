@@ -49,6 +49,7 @@ async def _run_with(planted: str, store_url: str, folder: Path) -> History:
         async with open_ledger(store_url, seed_of_this_run()) as ledger:
             fleet.start()
             fleet.start()
+            await ledger.until_workers(2)
             for number in range(3):
                 await ledger.submit_long(8)
                 living = fleet.living()

@@ -43,6 +43,7 @@ async def test_a_killed_server_loses_nothing_that_was_acknowledged(
         async with open_ledger(store_url, seed) as ledger:
             fleet.start()
             fleet.start()
+            await ledger.until_workers(2)
             async with asyncio.TaskGroup() as group:
                 group.create_task(_submit_all_along(ledger))
                 for _ in range(SERVER_KILLS):

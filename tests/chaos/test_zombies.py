@@ -43,6 +43,7 @@ async def test_a_frozen_worker_changes_nothing_when_it_wakes(
         async with open_ledger(store_url, seed) as ledger:
             fleet.start()
             fleet.start()
+            await ledger.until_workers(2)
             for number in range(ROUNDS):
                 await _freeze_one(ledger, fleet, number, way)
             await wait_until_final(ledger, fleet)
