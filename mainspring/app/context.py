@@ -75,12 +75,12 @@ class Context(Generic[Deps]):
     __slots__ = (
         "_cancelled",
         "_deps",
+        "_effect_key",
+        "_job_id",
         "_progress",
         "attempt",
         "created_at",
         "due_at",
-        "idempotency_key",
-        "job_id",
         "kind",
         "log",
         "max_attempts",
@@ -112,7 +112,9 @@ class Context(Generic[Deps]):
         cancelled: threading.Event | Callable[[], bool],
     ) -> None:
         """Describe one attempt; made by the worker, or by tests."""
-        self.job_id = show_job(job_id)
+        # Shown when asked for: most handlers never do, and it is the dearest part of a context.
+        self._job_id = job_id
+        self._effect_key = effect_key
         #: The fence: grows with every claim. Pass it on to stores that can refuse older ones.
         self.attempt = attempt
         self.kind = kind
@@ -125,12 +127,20 @@ class Context(Generic[Deps]):
         self.started_at = started_at
         self.created_at = created_at
         self.timeout_seconds = timeout_seconds
-        #: The same in every attempt of the job: hand it to payment providers and the like.
-        self.idempotency_key = effect_key or self.job_id
         self.log = JobLog(log)
         self._deps = deps
         self._progress = progress
         self._cancelled = cancelled
+
+    @property
+    def job_id(self) -> str:
+        """Return the job's id as people see it: ``job_…``."""
+        return show_job(self._job_id)
+
+    @property
+    def idempotency_key(self) -> str:
+        """Return a key that is the same in every attempt of the job, for the services you call."""
+        return self._effect_key or self.job_id
 
     @property
     def deps(self) -> Deps:

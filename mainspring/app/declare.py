@@ -86,18 +86,8 @@ class Job(Generic[P, R]):
     def call(self, *args: P.args, **kwargs: P.kwargs) -> Call[R]:
         """Bind arguments, validated by the handler's types, without sending anything."""
         payload = self.handler.codec.encode(args, kwargs)
-        info = self.handler.info
         wanted = Submission(
-            kind=self.kind,
-            payload=payload,
-            queue=info.queue,
-            priority=info.priority,
-            max_attempts=info.max_attempts,
-            max_crashes=info.max_crashes,
-            backoff=None if info.backoff is None else msgspec.structs.asdict(info.backoff),
-            timeout_ms=info.timeout_ms,
-            on_exhausted=info.on_exhausted,
-            kind_is_known=True,
+            kind=self.kind, payload=payload, kind_is_known=True, declared=self.handler.info
         )
         return Call(cast("Job[..., R]", self), wanted)
 

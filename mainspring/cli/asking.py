@@ -5,7 +5,6 @@ import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mainspring.app.durations import milliseconds
@@ -15,7 +14,6 @@ from mainspring.cli.text import count_of
 from mainspring.domain.errors import (
     InvalidInput,
     NaiveDatetime,
-    StoreNotMigrated,
     UnknownOption,
 )
 from mainspring.domain.ids import parse_job
@@ -26,7 +24,7 @@ from mainspring.ports.clock import utc_now
 from mainspring.ports.gateway import ClientGateway
 
 if TYPE_CHECKING:
-    from mainspring.runtime.settings import Settings
+    pass
 
 
 def open_gateway(options: Options) -> AbstractAsyncContextManager[ClientGateway]:
@@ -34,22 +32,7 @@ def open_gateway(options: Options) -> AbstractAsyncContextManager[ClientGateway]
     # Imported late: --help needs no store.
     from mainspring.runtime.assemble import open_client_gateway
 
-    settings = options.settings()
-    refuse_missing_file(settings)
-    return open_client_gateway(settings)
-
-
-def refuse_missing_file(settings: "Settings") -> None:
-    """Raise if the store is a SQLite file that is not there: only to look must not make one."""
-    from mainspring.runtime.settings import DEV_STORE, sqlite_path
-
-    path = sqlite_path(settings.store_url)
-    if path in (None, ":memory:") or Path(str(path)).exists():
-        return
-    hint = None
-    if settings.store_url == DEV_STORE:
-        hint = "mainspring dev makes one here; or name another: --store, MAINSPRING_STORE"
-    raise StoreNotMigrated(f"there is no store at {path}", hint=hint)
+    return open_client_gateway(options.settings())
 
 
 def actor() -> str:

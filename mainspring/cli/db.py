@@ -63,8 +63,9 @@ async def status(*, check: Annotated[bool, Parameter(negative="")] = False, opti
     check
         Exit 8 when something is pending or unknown.
     """
-    from mainspring.runtime.assemble import open_store
+    from mainspring.runtime.assemble import open_store, refuse_missing_file
 
+    refuse_missing_file(options.settings())
     store = await open_store(options.settings())
     try:
         found = await store.schema_status()

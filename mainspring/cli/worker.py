@@ -9,7 +9,6 @@ import msgspec
 from cyclopts import App, Parameter
 
 from mainspring.app.durations import milliseconds
-from mainspring.cli.asking import refuse_missing_file
 from mainspring.cli.options import COMMANDS, Given
 from mainspring.cli.text import count_of
 from mainspring.domain.errors import InvalidInput
@@ -75,6 +74,7 @@ async def start(  # noqa: PLR0913 - a command's options are its arguments
     maintenance
         Also recover what other workers lost, and drop old history.
     """
+    from mainspring.runtime.assemble import refuse_missing_file
     from mainspring.runtime.declared import declared_by
     from mainspring.runtime.node import run_node
     from mainspring.telemetry.logs import set_up_logging

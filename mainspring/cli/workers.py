@@ -1,18 +1,19 @@
 """``mainspring workers``: look at worker sessions."""
 
 from datetime import datetime
-from typing import Final
+from typing import Annotated, Final
 
-from cyclopts import App
+from cyclopts import App, Parameter
 
 from mainspring.cli.asking import open_gateway
 from mainspring.cli.job_tables import state_cell
 from mainspring.cli.options import COMMANDS, Given
-from mainspring.cli.output import show_list
+from mainspring.cli.output import show_list, tell
 from mainspring.cli.records import worker_record
 from mainspring.cli.tables import Column
 from mainspring.cli.text import relative, rough
-from mainspring.domain.ids import WORKER, show
+from mainspring.domain.errors import NotFound
+from mainspring.domain.ids import WORKER, parse, show
 from mainspring.domain.job import WorkerView
 from mainspring.ports.clock import utc_now
 
@@ -32,6 +33,25 @@ async def ls(*, options: Given) -> None:
         name=lambda worker: show(WORKER, worker.id),
         empty="no worker has come up yet; start one: mainspring worker start MODULE:APP",
     )
+
+
+@app.command
+async def drain(worker: Annotated[str, Parameter(name="WORKER")], /, *, options: Given) -> None:
+    """Ask a worker to claim no more, finish what it runs and end.
+
+    Parameters
+    ----------
+    worker
+        Its id, wrk_…
+    """
+    worker_id = parse(WORKER, worker)
+    async with open_gateway(options) as gateway:
+        asked = await gateway.drain_worker(worker_id)
+    if not asked:
+        raise NotFound(
+            f"no worker {worker} is up", hint="mainspring workers ls lists those that are"
+        )
+    tell(f"{worker} drains as soon as it has heard of it")
 
 
 def _columns(now: datetime) -> list[Column[WorkerView]]:

@@ -9,9 +9,9 @@ from mainspring.dispatcher.judgement import Dice, Judge
 from mainspring.dispatcher.recovery import Recovery, announce
 from mainspring.dispatcher.texts import storable_line, storable_progress
 from mainspring.dispatcher.watermarks import Watermarks
-from mainspring.domain.errors import NotFound
+from mainspring.domain.errors import MainspringError, NotFound
 from mainspring.domain.job import Claimed, HandlerInfo, NewSession, Settlement
-from mainspring.domain.limits import INLINE_BYTES_MAX
+from mainspring.domain.limits import CLAIM_JOBS_MAX, INLINE_BYTES_MAX
 from mainspring.domain.outcome import LogLine, Progress, Report
 from mainspring.ports.blobs import BlobStore
 from mainspring.ports.store import (
@@ -106,7 +106,8 @@ class LocalGateway:
             self._recover_at = now
             await self._recovery.step(await self._known_handlers())
         lanes = self._watermarks.apply(ask.lanes)
-        claimed = await self._store.claim(msgspec.structs.replace(ask, lanes=lanes))
+        limit = min(ask.limit, CLAIM_JOBS_MAX)
+        claimed = await self._store.claim(msgspec.structs.replace(ask, lanes=lanes, limit=limit))
         self._watermarks.learn(ask.lanes, claimed)
         self._vain_waits = 0 if claimed else self._vain_waits
         for job in claimed:
@@ -131,17 +132,26 @@ class LocalGateway:
         settlements: list[Settlement] = []
         places: list[int] = []
         answers = [False] * len(reports)
+        failure: MainspringError | None = None
         for place, report in enumerate(reports):
             fence = (report.job_id, report.attempt)
             job = self._claimed.get(fence) or self._settled.get(fence)
-            if job is not None:
+            if job is None:
+                continue
+            try:
                 settlements.append(await self._judge.settle(job, report.outcome, handlers))
                 places.append(place)
+            except MainspringError as error:
+                # The object store is away: that must not hold up those that do not need it.
+                failure = error
         settled = await self._store.settle(settlements)
         for place, item in zip(places, settled, strict=True):
             answers[place] = item.accepted or item.repeated
         queues = {item.job_id: self._put_aside(item.job_id, item.attempt) for item in settled}
         announce(self._store.wakeups, queues, settlements, settled)
+        if failure is not None:
+            # The caller repeats all of them; those that are settled answer as repeated.
+            raise failure
         return answers
 
     async def pulse(

@@ -58,6 +58,9 @@ class Judge:
             settlement = msgspec.structs.replace(settlement, result=None, result_ref=reference)
         return settlement
 
+    def _is_small(self, job: Claimed | Held) -> bool:
+        return job.payload_ref is None and len(job.payload) <= self._inline_bytes
+
     def _follow_up(
         self, job: Claimed | Held, settlement: Settlement, handler: HandlerInfo | None
     ) -> NewJob:
@@ -69,7 +72,8 @@ class Judge:
             "error_type": error.type if error else "",
             "error_message": error.message if error else "",
             "attempts": job.tries,
-            "payload": None if job.payload_ref else msgspec.Raw(job.payload),
+            # A copy of something large would make a follow-up that nobody may submit.
+            "payload": msgspec.Raw(job.payload) if self._is_small(job) else None,
         }
         declared = handler or HandlerInfo(kind=job.on_exhausted or "")
         return NewJob(
@@ -83,7 +87,8 @@ class Judge:
             max_crashes=declared.max_crashes,
             backoff=declared.backoff,
             timeout_ms=declared.timeout_ms,
-            on_exhausted=declared.on_exhausted,
+            # None of its own: two handlers that name each other would go on for ever (law 8).
+            on_exhausted=None,
             # However often the dead job is replayed and dies again, each death has its own.
             effect_key=f"{show_job(job.job_id)}:{job.attempt}:exhausted",
         )

@@ -26,6 +26,7 @@ _ALL: Final = (
     Limit("key_characters_max", 256, "A submission key or effect key."),
     Limit("submit_jobs_max", 10_000, "Jobs in one bulk submission."),
     Limit("claim_jobs_max", 1_000, "Jobs in one claim."),
+    Limit("waiting_calls_max", 100_000, "Calls that wait for the SQLite writer in one process."),
     Limit("page_items_max", 500, "Items in one page of a list."),
     Limit("recover_jobs_max", 200, "Attempts that one recovery step closes."),
     Limit("max_attempts_max", 1_000, "Executions of one job."),
@@ -51,6 +52,7 @@ TENANT_CHARACTERS_MAX: Final = LIMITS["tenant_characters_max"].default
 KEY_CHARACTERS_MAX: Final = LIMITS["key_characters_max"].default
 SUBMIT_JOBS_MAX: Final = LIMITS["submit_jobs_max"].default
 CLAIM_JOBS_MAX: Final = LIMITS["claim_jobs_max"].default
+WAITING_CALLS_MAX: Final = LIMITS["waiting_calls_max"].default
 PAGE_ITEMS_MAX: Final = LIMITS["page_items_max"].default
 RECOVER_JOBS_MAX: Final = LIMITS["recover_jobs_max"].default
 MAX_ATTEMPTS_MAX: Final = LIMITS["max_attempts_max"].default

@@ -62,7 +62,10 @@ class Released(msgspec.Struct, frozen=True, tag="released"):
 
 
 class Lost(msgspec.Struct, frozen=True, tag="lost"):
-    """Nobody reported: the process died or its lease ran out. Told by keeper or recovery only."""
+    """Nobody reported: the process died or its lease ran out.
+
+    Told by recovery, by the keeper of a dead child, and by a child of a dead isolate.
+    """
 
     cause: str
 

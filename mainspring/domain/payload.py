@@ -20,8 +20,6 @@ from mainspring.domain.limits import (
 )
 
 _BRACKETS: Final = re.compile(rb"[\[\]{}]")
-#: JSON readers in other languages keep integers only up to here.
-_EXACT_INTEGER_MAX: Final = 2**53
 
 
 def check(payload: bytes, *, bytes_max: int = PAYLOAD_BYTES_MAX, what: str = "payload") -> object:
@@ -48,7 +46,7 @@ def check(payload: bytes, *, bytes_max: int = PAYLOAD_BYTES_MAX, what: str = "pa
 
 def check_finite(value: object, *, path: str = "$") -> None:
     """Raise for a NaN or infinity anywhere in a Python value; JSON has neither."""
-    for where, found in _walk(value, path):
+    for where, found in walk(value, path):
         if isinstance(found, float) and not math.isfinite(found):
             raise InvalidPayload(
                 f"{where} is {found}, which JSON cannot hold",
@@ -106,7 +104,7 @@ def _outside_strings(payload: bytes) -> bytes:
     return b'"'.join(plain.split(b'"')[::2])
 
 
-def _walk(value: object, path: str) -> Iterator[tuple[str, object]]:
+def walk(value: object, path: str) -> Iterator[tuple[str, object]]:
     """Yield every value with its path, without recursion."""
     stack: list[tuple[str, object]] = [(path, value)]
     while stack:
@@ -121,11 +119,3 @@ def _walk(value: object, path: str) -> Iterator[tuple[str, object]]:
 def _json_type(value: object) -> str:
     names = {bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "a list"}
     return names.get(type(value), "null")
-
-
-def beyond_exact(value: object) -> str | None:
-    """Return the path of an integer that other languages would round, or nothing."""
-    for where, found in _walk(value, "$"):
-        if type(found) is int and abs(found) > _EXACT_INTEGER_MAX:
-            return where
-    return None

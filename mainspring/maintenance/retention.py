@@ -43,13 +43,17 @@ class Housekeeping:
         self._store = store
         self._blobs = blobs
         self._keep_days = keep_days
+        #: Objects whose rows are gone and whose deletion failed; tried again at each sweep.
+        self._orphans: list[str] = []
 
     async def sweep(self) -> Swept:
         """Do all of it once; bounded, so a large backlog takes several sweeps."""
         prepared = await self._store.prepare_partitions(_DAYS_AHEAD)
         dropped, references = await self._store.apply_retention(self._keep_days, limit=_ROWS_A_STEP)
-        if references and self._blobs is not None:
-            await self._blobs.delete(references)
+        self._orphans += references
+        if self._orphans and self._blobs is not None:
+            await self._blobs.delete(self._orphans)
+        self._orphans = []
         forgotten = await self._store.forget_expired(_ROWS_A_STEP)
         return Swept(prepared, dropped, forgotten)
 

@@ -114,6 +114,8 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     key: str | None = None
     #: True when the submitter knows the handler itself (typed SDK): no look-up of the kind.
     kind_is_known: bool = False
+    #: What that handler declares; ``None`` options are filled in from it.
+    declared: HandlerInfo | None = None
     #: Chosen by the submitter, so that a repetition after an unknown outcome is harmless.
     id: bytes | None = None
 
@@ -138,8 +140,9 @@ class ClientGateway(Protocol):
     async def submit(self, wanted: Sequence[Submission]) -> list[Accepted]:
         """Validate all, then insert all in one transaction; nothing is inserted if one is bad.
 
-        Raises ``InvalidInput`` and its kin with the index of the bad one in ``details``, or
-        ``SubmissionKeyReused``. Safe to repeat: unknown outcomes are settled inside by the id.
+        Raises ``InvalidInput`` and its kin with the index of the bad one in ``details``. Safe to
+        repeat: unknown outcomes are settled inside by the id. ``SubmissionKeyReused`` comes after
+        the insert: the others are in, and ``details["accepted"]`` has their ids in order.
         """
         ...
 

@@ -110,16 +110,7 @@ class FrontDesk:
         await self._forget_unused(jobs, receipts)
         for index, receipt in enumerate(receipts):
             if receipt.conflict:
-                key = jobs[index].submission_key
-                raise with_index(
-                    SubmissionKeyReused(
-                        f"the key {key!r} was used for {show_job(receipt.job_id)}, "
-                        "with another body",
-                        details={"job_id": show_job(receipt.job_id), "key": key},
-                    ),
-                    index,
-                    len(jobs),
-                )
+                raise _key_reused(index, jobs, receipts)
         return [Accepted(receipt.job_id, receipt.created) for receipt in receipts]
 
     async def _forget_unused(self, jobs: Sequence[NewJob], receipts: Sequence[Receipt]) -> None:
@@ -141,10 +132,11 @@ class FrontDesk:
         if self._blobs is None:
             return found
         changes: dict[str, bytes] = {}
-        if found.payload_ref is not None:
-            changes["payload"] = await self._blobs.get(found.payload_ref)
-        if found.result_ref is not None:
-            changes["result"] = await self._blobs.get(found.result_ref)
+        for member, reference in (("payload", found.payload_ref), ("result", found.result_ref)):
+            if reference is not None:
+                # The row is worth showing without its object; the reference says what is missing.
+                with suppress(MainspringError):
+                    changes[member] = await self._blobs.get(reference)
         return msgspec.structs.replace(found, **changes) if changes else found
 
     async def list_jobs(self, wanted: JobFilter, *, limit: int, before: bytes | None) -> Page:
@@ -321,7 +313,14 @@ class FrontDesk:
             await pause_seconds(rest)
             rest = min(rest * 2, 1.0)
             try:
-                return await self._store.submit(jobs, repeated=True)
+                receipts = await self._store.submit(jobs, repeated=True)
+                # What is found under the id that was made here, was made by the first try.
+                return [
+                    msgspec.structs.replace(receipt, created=True)
+                    if receipt.job_id == job.id
+                    else receipt
+                    for receipt, job in zip(receipts, jobs, strict=True)
+                ]
             except MainspringError as error:
                 if error.exit_code != OutcomeUnknown.exit_code:
                     raise
@@ -364,6 +363,18 @@ class FrontDesk:
             self._handlers = {handler.kind: handler for handler in found}
             self._handlers_until = now + _HANDLERS_SECONDS
         return self._handlers
+
+
+def _key_reused(index: int, jobs: Sequence[NewJob], receipts: Sequence[Receipt]) -> MainspringError:
+    """Return the error for the first reused key; its details name what was accepted beside it."""
+    first = show_job(receipts[index].job_id)
+    key = jobs[index].submission_key
+    accepted = [None if item.conflict else show_job(item.job_id) for item in receipts]
+    error = SubmissionKeyReused(
+        f"the key {key!r} was used for {first}, with another body",
+        details={"job_id": first, "key": key, "accepted": accepted},
+    )
+    return with_index(error, index, len(jobs))
 
 
 def _page(limit: int) -> int:

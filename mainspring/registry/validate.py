@@ -2,8 +2,9 @@
 
 import difflib
 import hashlib
+import re
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, Final
 
@@ -43,6 +44,8 @@ from mainspring.domain.names import check_name, check_range, priority_of
 from mainspring.ports.gateway import Submission
 
 _SIMILAR: Final = 0.6
+_AHEAD_MAX: Final = timedelta(seconds=DELAY_SECONDS_MAX)
+_UNEXPECTED: Final = re.compile(r"\('([^']+)' was unexpected\)")
 _ID_BYTES: Final = 16
 
 
@@ -54,7 +57,7 @@ def new_job(
 ) -> NewJob:
     """Return the job to insert, or raise the error that names the option that is wrong."""
     kind = check_name("kind", wanted.kind, KIND_CHARACTERS_MAX)
-    declared = handlers.get(kind)
+    declared = wanted.declared or handlers.get(kind)
     if declared is None and not wanted.kind_is_known:
         raise unknown_kind(kind, handlers)
     body = payloads.check(wanted.payload, bytes_max=payload_bytes)
@@ -84,15 +87,23 @@ def new_job(
         effect_key=_key("effect_key", wanted.effect_key),
         submission_key=_key("key", wanted.key),
     )
+    if job.due_at is not None and job.due_at > created_at(job.id) + _AHEAD_MAX:
+        raise InvalidInput(f"at: {wanted.due_at!r} is more than {_AHEAD_MAX.days} days ahead")
     if job.submission_key is None:
         return job
-    return msgspec.structs.replace(job, body_hash=body_hash(job))
+    return msgspec.structs.replace(job, body_hash=body_hash(wanted, job))
 
 
-def body_hash(job: NewJob) -> bytes:
-    """Return what a submission key promises to be the same: all but the id and the key."""
-    same = msgspec.structs.replace(job, id=b"", submission_key=None, body_hash=None)
-    return hashlib.sha256(msgspec.msgpack.encode(same)).digest()
+def body_hash(wanted: Submission, job: NewJob) -> bytes:
+    """Return what a submission key promises to be the same: all that was asked for.
+
+    Not what the handler's declaration adds: a deployment between two honest repetitions must not
+    make them differ. One instant is the same in every zone.
+    """
+    same = msgspec.structs.replace(
+        wanted, id=None, key=None, due_at=None, kind_is_known=False, declared=None
+    )
+    return hashlib.sha256(msgspec.msgpack.encode((same, job.due_at))).digest()
 
 
 def unknown_kind(kind: str, handlers: Mapping[str, HandlerInfo]) -> UnknownKind:
@@ -115,11 +126,27 @@ def check_schema(kind: str, body: object, schema: str) -> None:
     for error in validator.iter_errors(body):
         pointer = "/" + "/".join(str(step) for step in error.instance_path)
         where = "" if pointer == "/" else f" at {pointer}"
+        message, hint = error.message, f"mainspring handlers schema {kind} shows what it takes"
+        if unexpected := _UNEXPECTED.search(message):
+            name = unexpected.group(1)
+            message = f"there is no parameter {name!r}"
+            if near := difflib.get_close_matches(name, _members(schema), 1, _SIMILAR):
+                hint = f"did you mean {near[0]!r}? {hint}"
         raise InvalidPayload(
-            f"{kind}: {error.message}{where}",
-            hint=f"mainspring handlers schema {kind} shows what it takes",
+            f"{kind}: {message}{where}",
+            hint=hint,
             details={"pointer": pointer, "kind": kind},
         )
+
+
+def _members(schema: str) -> list[str]:
+    """Return the names of all parameters that a schema mentions, nested ones included."""
+    return [
+        name
+        for _, found in payloads.walk(msgspec.json.decode(schema), "$")
+        if isinstance(found, dict) and isinstance(found.get("properties"), dict)
+        for name in found["properties"]
+    ]
 
 
 @lru_cache(maxsize=1_024)

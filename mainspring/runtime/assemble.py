@@ -3,12 +3,13 @@
 import importlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from types import ModuleType
 from typing import cast
 
 from mainspring.dispatcher.gateway import LocalGateway
 from mainspring.dispatcher.judgement import Dice, fixed_dice
-from mainspring.domain.errors import InvalidSetting
+from mainspring.domain.errors import InvalidSetting, StoreNotMigrated
 from mainspring.integrations.local_blobs import LocalBlobs
 from mainspring.ports import entropy
 from mainspring.ports.blobs import BlobStore
@@ -16,7 +17,7 @@ from mainspring.ports.clock import Clock, monotonic
 from mainspring.ports.gateway import ClientGateway, WorkerGateway
 from mainspring.ports.store import Store
 from mainspring.registry.desk import FrontDesk
-from mainspring.runtime.settings import Settings, blob_address, sqlite_path
+from mainspring.runtime.settings import DEV_STORE, Settings, blob_address, sqlite_path
 
 
 def dice() -> Dice:
@@ -56,9 +57,8 @@ def open_blobs(settings: Settings) -> BlobStore | None:
 @asynccontextmanager
 async def open_worker_gateway(settings: Settings) -> AsyncIterator[WorkerGateway]:
     """Open a store that is ready for use, and a worker's door to it."""
-    store = await open_store(settings)
+    store = await _open_ready(settings)
     try:
-        await store.check_ready()
         gateway = LocalGateway(
             store,
             blobs=open_blobs(settings),
@@ -78,9 +78,8 @@ async def open_worker_gateway(settings: Settings) -> AsyncIterator[WorkerGateway
 @asynccontextmanager
 async def open_client_gateway(settings: Settings) -> AsyncIterator[ClientGateway]:
     """Open a store that is ready for use, and a client's door to it."""
-    store = await open_store(settings)
+    store = await _open_ready(settings)
     try:
-        await store.check_ready()
         desk = FrontDesk(
             store,
             blobs=open_blobs(settings),
@@ -95,6 +94,29 @@ async def open_client_gateway(settings: Settings) -> AsyncIterator[ClientGateway
         yield desk
     finally:
         await desk.close()
+
+
+def refuse_missing_file(settings: Settings) -> None:
+    """Raise when the settings name a SQLite file that is not there: opening would make it."""
+    path = sqlite_path(settings.store_url)
+    if path is None or path == ":memory:" or Path(path).exists():
+        return
+    hint = None
+    if settings.store_url == DEV_STORE:
+        hint = "mainspring dev makes one here; or name another: --store, MAINSPRING_STORE"
+    raise StoreNotMigrated(f"there is no store at {path}", hint=hint)
+
+
+async def _open_ready(settings: Settings) -> Store:
+    """Open a store that somebody has migrated; looking for one must not make an empty file."""
+    refuse_missing_file(settings)
+    store = await open_store(settings)
+    try:
+        await store.check_ready()
+    except BaseException:
+        await store.close()
+        raise
+    return store
 
 
 def _optional(module: str, extra: str) -> ModuleType:

@@ -133,7 +133,12 @@ def sqlite_path(store_url: str) -> str | None:
     for prefix in ("sqlite:///", "sqlite://"):
         if store_url.startswith(prefix):
             path = store_url.removeprefix(prefix)
-            return path or ":memory:"
+            if not path:
+                raise InvalidSetting(
+                    f"store: {store_url!r} names no file",
+                    hint="write sqlite:///jobs.db, or sqlite://:memory: for a store in memory",
+                )
+            return path
     return None
 
 

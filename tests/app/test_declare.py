@@ -76,9 +76,8 @@ def test_every_option_reaches_the_handler(app: App) -> None:
     assert not handler.is_permanent(ConnectionError())
     wanted = send.call("a").submission
     assert wanted.kind_is_known
-    assert (wanted.queue, wanted.priority, wanted.max_attempts) == ("mail", Priority.HIGH, 9)
-    assert wanted.backoff == {"initial_ms": 2_000, "factor": 3, "cap_ms": 60_000, "jitter": 0}
-    assert (wanted.timeout_ms, wanted.max_crashes, wanted.on_exhausted) == (90_000, 1, "gave_up")
+    assert wanted.declared == info
+    assert (wanted.queue, wanted.timeout_ms) == (None, None)
 
 
 def test_modes(app: App) -> None:

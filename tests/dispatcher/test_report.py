@@ -1,10 +1,12 @@
 import asyncio
 from datetime import timedelta
+from pathlib import Path
 
 import msgspec
 import pytest
 
 from mainspring.dispatcher.gateway import LocalGateway
+from mainspring.dispatcher.judgement import fixed_dice
 from mainspring.domain.errors import OutcomeUnknown, StoreUnreachable
 from mainspring.domain.ids import show_job
 from mainspring.domain.job import Backoff, HandlerInfo, JobFilter, JobView
@@ -15,12 +17,14 @@ from mainspring.domain.outcome import (
     Failed,
     Outcome,
     Released,
+    Report,
     Snoozed,
     Succeeded,
     TimedOut,
 )
 from mainspring.domain.states import AttemptState, JobState
 from mainspring.integrations.local_blobs import LocalBlobs
+from mainspring.ports.clock import monotonic
 from mainspring.ports.entropy import new_job_id
 from mainspring.ports.store import Store
 from mainspring.testing.builders import claim_ask, new_job
@@ -204,7 +208,8 @@ async def test_a_dead_job_is_followed_up_once_with_declared_defaults(
     [found] = await follow_ups(store, "mail.lost")
     assert (found.queue, found.priority, found.tenant) == ("care", 1, "default")
     assert (found.max_attempts, found.max_crashes, found.timeout_ms) == (2, 1, 8_000)
-    assert (found.backoff, found.on_exhausted) == (Backoff(initial_ms=9), "last.resort")
+    # No follow-up of a follow-up: two kinds that name each other would go on for ever.
+    assert (found.backoff, found.on_exhausted) == (Backoff(initial_ms=9), None)
     assert found.effect_key == f"{show_job(claimed.job_id)}:1:exhausted"
     assert msgspec.json.decode(found.payload) == {
         "failure": {
@@ -354,3 +359,36 @@ async def test_an_attempt_of_another_gateway_cannot_be_reported(
     claimed = await claim_new(mine, store)
     assert not await report(other, claimed, Succeeded())
     assert await state_of(store, claimed.job_id) is JobState.RUNNING
+
+
+async def test_an_absent_object_store_holds_up_only_what_needs_it(
+    store: Store, tmp_path: Path
+) -> None:
+    """The small result is settled; the repetition, with the store back, settles the large one."""
+
+    class Away(LocalBlobs):
+        is_away = True
+
+        async def put(self, key: str, body: bytes) -> str:
+            if self.is_away:
+                raise StoreUnreachable("the object store is away")
+            return await super().put(key, body)
+
+    blobs = Away(str(tmp_path / "blobs"))
+    gateway = LocalGateway(
+        store, blobs=blobs, dice=fixed_dice(lambda: 0.0, new_job_id), monotonic=monotonic
+    )
+    worker = await open_worker(gateway)
+    small = await claim_new(gateway, store, worker)
+    large = await claim_new(gateway, store, worker)
+    reports = [
+        Report(large.job_id, large.attempt, Succeeded(b'"' + b"x" * 20_000 + b'"')),
+        Report(small.job_id, small.attempt, Succeeded(b"1")),
+    ]
+    with pytest.raises(StoreUnreachable):
+        await gateway.report(reports)
+    states = await store.get_states([small.job_id, large.job_id])
+    assert states == {small.job_id: JobState.SUCCEEDED, large.job_id: JobState.RUNNING}
+    blobs.is_away = False
+    assert await gateway.report(reports) == [True, True]
+    assert (await store.get_states([large.job_id]))[large.job_id] is JobState.SUCCEEDED

@@ -22,7 +22,7 @@ from mainspring.domain.errors import (
     UnknownKind,
     UnknownOption,
 )
-from mainspring.domain.ids import show_job
+from mainspring.domain.ids import parse_job, show_job
 from mainspring.domain.job import Backoff, HandlerInfo, Priority
 from mainspring.domain.limits import (
     DELAY_SECONDS_MAX,
@@ -206,7 +206,7 @@ async def test_a_kind_declared_a_moment_ago_is_known(desk: FrontDesk, store: Sto
     [
         (b'{"to":7}', 'mail.send: 7 is not of type "string" at /to', "/to"),
         (b'{"to":"a","rows":{}}', 'mail.send: {} is not of type "array" at /rows', "/rows"),
-        (b'{"to":"a","x":1}', "mail.send: Additional properties are not allowed", "/"),
+        (b'{"to":"a","x":1}', "mail.send: there is no parameter 'x'", "/"),
         (b'{"to":' + b"9" * 30 + b"}", "mail.send: 999999999999999999999999999999 is not", "/to"),
     ],
 )
@@ -262,7 +262,8 @@ async def test_a_key_with_another_body_is_refused(
     first = (await desk.submit([want(key="k", payload=b'{"a":1}')]))[0]
     with pytest.raises(SubmissionKeyReused) as caught:
         await desk.submit([want(**{"key": "k", "payload": b'{"a":1}', **other})])
-    assert caught.value.details == {"job_id": show_job(first.job_id), "key": "k"}
+    shown = show_job(first.job_id)
+    assert caught.value.details == {"job_id": shown, "key": "k", "accepted": [None]}
     assert await counts(store) == {JobState.READY: 1}
 
 
@@ -396,4 +397,47 @@ def _all() -> Any:
 
 def test_every_option_of_a_submission_is_tried() -> None:
     tried = {name for changes, _, _ in _BAD for name in changes}
-    assert tried == set(msgspec.structs.asdict(want()))
+    # A declaration is not user input: it was checked where it was declared.
+    assert tried == set(msgspec.structs.asdict(want())) - {"declared"}
+
+
+async def test_a_new_declaration_does_not_make_an_honest_repetition_another_body(
+    desk: FrontDesk,
+) -> None:
+    before, after = (
+        HandlerInfo(kind="test.work", timeout_ms=1_000),
+        HandlerInfo(kind="test.work", timeout_ms=2_000, queue="slow"),
+    )
+    first = (await desk.submit([want(key="k", kind="test.work", declared=before)]))[0]
+    again = (await desk.submit([want(key="k", kind="test.work", declared=after)]))[0]
+    assert again == Accepted(first.job_id, created=False)
+
+
+async def test_one_instant_is_the_same_body_in_every_zone(desk: FrontDesk) -> None:
+    first = (await desk.submit([want(key="k", due_at="2030-01-31T09:00:00+01:00")]))[0]
+    again = (await desk.submit([want(key="k", due_at="2030-01-31T08:00:00Z")]))[0]
+    assert again == Accepted(first.job_id, created=False)
+
+
+async def test_a_reused_key_in_a_batch_names_what_was_accepted(desk: FrontDesk) -> None:
+    first = (await desk.submit([want(key="k")]))[0]
+    with pytest.raises(SubmissionKeyReused) as caught:
+        await desk.submit([want(), want(key="k", payload=b'{"a":2}'), want()])
+    accepted = caught.value.details["accepted"]
+    assert isinstance(accepted, list)
+    assert accepted[1] is None
+    for shown in (accepted[0], accepted[2]):
+        assert (await desk.get_job(parse_job(shown))).id != first.job_id
+
+
+async def test_an_instant_too_far_ahead_is_refused(desk: FrontDesk, store: Store) -> None:
+    with pytest.raises(InvalidInput, match="days ahead"):
+        await desk.submit([want(due_at="9999-01-01T00:00:00Z")])
+    assert await counts(store) == {}
+
+
+async def test_a_misspelt_parameter_gets_a_suggestion(desk: FrontDesk, store: Store) -> None:
+    await declare(store)
+    with pytest.raises(InvalidPayload) as caught:
+        await desk.submit([want(kind="mail.send", payload=b'{"too":"a"}', kind_is_known=False)])
+    assert "did you mean 'to'?" in caught.value.hint

@@ -1,3 +1,4 @@
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -68,6 +69,7 @@ async def test_a_store_that_is_not_migrated_is_told_and_closed(
         await close(self)
 
     monkeypatch.setattr(SqliteStore, "close", note)
+    (tmp_path / "dev.db").touch()
     with pytest.raises(StoreNotMigrated) as caught:
         async with door(settings_in(tmp_path)):  # type: ignore[operator]  # one of the two
             pass
@@ -130,3 +132,11 @@ def test_the_dice_roll() -> None:
     real = dice()
     assert len({real.new_job_id() for _ in range(100)}) == 100
     assert all(0 <= real.roll() < 1 for _ in range(100))
+
+
+@pytest.mark.parametrize("door", [open_client_gateway, open_worker_gateway])
+async def test_looking_for_a_store_does_not_make_a_file(tmp_path: Path, door: object) -> None:
+    with pytest.raises(StoreNotMigrated, match="there is no store at"):
+        async with door(settings_in(tmp_path)):  # type: ignore[operator]  # one of the two
+            pass
+    assert not os.listdir(tmp_path)  # noqa: PTH208 - no path object inside the loop

@@ -73,7 +73,6 @@ def test_an_unknown_level_is_refused_with_the_known(level: str) -> None:
         ("sqlite:////abs.db", "/abs.db"),
         ("sqlite://:memory:", ":memory:"),
         ("sqlite:///:memory:", ":memory:"),
-        ("sqlite://", ":memory:"),
         ("postgresql://u@h/db", None),
         ("sqlite", None),
         ("sqlite:rel.db", None),
@@ -82,6 +81,12 @@ def test_an_unknown_level_is_refused_with_the_known(level: str) -> None:
 )
 def test_paths_of_sqlite_addresses(address: str, path: str | None) -> None:
     assert sqlite_path(address) == path
+
+
+@pytest.mark.parametrize("address", ["sqlite://", "sqlite:///"])
+def test_an_address_without_a_file_is_refused(address: str) -> None:
+    with pytest.raises(InvalidSetting, match="names no file"):
+        sqlite_path(address)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from mainspring.domain import limits
 from mainspring.domain.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_MAX_CRASHES, DEFAULT_TIMEOUT_MS
 from mainspring.domain.limits import LIMITS, Limit
 
-_UNITS = ("bytes", "characters", "jobs", "items", "seconds", "lines", "hours")
+_UNITS = ("bytes", "characters", "jobs", "items", "seconds", "lines", "hours", "calls")
 _COUNTED_BY_THEIR_NAME = {"payload_depth_max", "payload_elements_max"}
 _COUNTED_BY_THEIR_NAME |= {"max_attempts_max", "max_crashes_max"}
 

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from mainspring.domain.errors import LimitReached, StoreUnreachable
+from mainspring.domain.limits import WAITING_CALLS_MAX
 from mainspring.ports.clock import Clock, utc_now
 from mainspring.store.sqlite.calls import Call, Joined, deliver
 from mainspring.store.sqlite.connection import Settings, connect, prepare_path
@@ -21,7 +22,6 @@ Answer = TypeVar("Answer")
 #: Calls in one commit at most: bounds how long the first of them waits.
 _GROUP_CALLS_MAX: Final = 1_000
 #: Calls that may wait for a thread before new ones are refused.
-_WAITING_CALLS_MAX: Final = 100_000
 #: Two, so that one long list does not hold up the short look-ups.
 _READERS: Final = 2
 
@@ -88,9 +88,9 @@ class Engine:
     def _ask(self, inbox: Inbox, call: Call) -> asyncio.Future[Any]:
         if self._closed:
             raise self._closed_error()
-        if inbox.length() >= _WAITING_CALLS_MAX:
+        if inbox.length() >= WAITING_CALLS_MAX:
             raise LimitReached(
-                f"{_WAITING_CALLS_MAX} calls wait for the store {self.settings.path}",
+                f"{WAITING_CALLS_MAX} calls wait for the store {self.settings.path}",
                 hint="submit in batches, or less at a time",
             )
         inbox.put(call)
@@ -111,7 +111,7 @@ class Engine:
         for thread in threads:
             await asyncio.to_thread(thread.join)
         # What another event loop put in after the end was called is refused, not forgotten.
-        late, _ = inbox.take(_WAITING_CALLS_MAX, 0)
+        late, _ = inbox.take(WAITING_CALLS_MAX, 0)
         for call in late:
             call.error = self._closed_error()
         deliver(late)
