@@ -135,6 +135,7 @@ class DispatchStore(Protocol):
     async def next_due_ms(self, queues: Collection[str], kinds: Collection[str]) -> int | None:
         """Return how long until the earliest waiting job of these falls due (0: one is due).
 
+        Rounded up to whole milliseconds, so that nobody looks a moment too early.
         Paused queues do not count. ``None``: nothing waits. A hint for how long to idle.
         """
         ...
@@ -145,9 +146,11 @@ class DispatchStore(Protocol):
         Only while held under that attempt (the fence). Final: the row leaves the live table and
         enters history in the same statement, with its last attempt embedded. Not final: the
         attempt enters ``attempts``, the row is freed (no worker, no deadline), due at now +
-        ``delay_ms`` and refunded as told. ``cancelling`` + non-final = ``cancelled``. A follow-up
+        ``delay_ms``. Refunds apply to both. ``cancelling`` + non-final = ``cancelled``. A follow-up
         is inserted if and only if the job goes dead here. Repeating the same settlement changes
-        nothing and answers ``repeated``.
+        nothing and answers ``repeated``, also when a cancel had turned it into ``cancelled``. Of
+        two verdicts on one attempt in one call exactly one is accepted. What is still held may be
+        settled although its session has ended: whoever commits first wins.
         """
         ...
 
@@ -189,7 +192,8 @@ class SessionStore(Protocol):
     async def beat(self, worker_id: bytes) -> Beat:
         """Extend to now + lease, if and only if it is alive or draining and not run out.
 
-        Otherwise raise ``SessionLost``; a lost session never comes back.
+        A lease is good at its last instant and run out one microsecond later, whether or not
+        ``expired`` has said so. Otherwise raise ``SessionLost``; a lost session never comes back.
         """
         ...
 
@@ -228,7 +232,10 @@ class ControlStore(Protocol):
         ...
 
     async def run_now(self, job_ids: Sequence[bytes], *, actor: str) -> list[bytes]:
-        """Make waiting jobs (scheduled, retrying) due now; return those that were."""
+        """Make waiting jobs (scheduled, retrying) due now; return those that were.
+
+        One that has fallen due already keeps its place in the queue.
+        """
         ...
 
     async def replay(
