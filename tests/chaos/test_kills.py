@@ -21,7 +21,7 @@ from tests.chaos.run import (
 pytestmark = [pytest.mark.chaos, pytest.mark.slow, pytest.mark.timeout(240)]
 
 WORKERS = 2
-KILLS = 16
+KILLS = 20
 KINDS = ("work", "work", "work_in_thread", "work_isolated")
 
 
