@@ -5,9 +5,12 @@ SQLite takes ``:name`` as it is. PostgreSQL numbers parameters, so there the nam
 """
 
 import re
+from collections.abc import Generator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+
+_Result = TypeVar("_Result")
 
 # Not preceded by a colon (a ``::type`` cast) or a word character; not inside quotes by convention.
 _PARAMETER: Final = re.compile(r"(?<![:\w]):([a-z][a-z0-9_]*)")
@@ -20,6 +23,18 @@ class Statement(NamedTuple):
     name: str
     text: str
     params: tuple[str, ...]
+
+
+class Ask(NamedTuple):
+    """A statement that steps want to be run, with its values by name."""
+
+    statement: Statement
+    values: Mapping[str, object]
+
+
+#: Logic without a driver: asks for statements, is sent their rows, and returns its result. The
+#: store runs it on its own connections, and ``guest`` on one that belongs to the caller.
+Steps: TypeAlias = Generator[Ask, Sequence[Any], _Result]
 
 
 def named(name: str, source: str) -> Statement:

@@ -7,7 +7,7 @@ server when idle, and replaces those that broke; the store therefore heals witho
 
 import asyncio
 import socket
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, TypeAlias, TypeVar
 
 import asyncpg
@@ -16,7 +16,7 @@ import msgspec
 from mainspring.domain.errors import InvalidSetting
 from mainspring.ports.entropy import roll
 from mainspring.store.postgres.failures import DRIVER_ERRORS, REPEATABLE, Sent, translate
-from mainspring.store.statements import Statement, numbered, source
+from mainspring.store.statements import Ask, Statement, Steps, numbered, source
 
 Connection: TypeAlias = "asyncpg.pool.PoolConnectionProxy[asyncpg.Record]"
 _Result = TypeVar("_Result")
@@ -68,6 +68,18 @@ def load(name: str) -> Statement:
 def bind(statement: Statement, values: Mapping[str, object]) -> list[object]:
     """Return the values in the order in which the statement numbers its parameters."""
     return [values[param] for param in statement.params]
+
+
+async def follow(connection: Connection, steps: Steps[_Result]) -> _Result:
+    """Run what the steps ask for, inside the transaction that is open on the connection."""
+    rows: Sequence[asyncpg.Record] | None = None
+    while True:
+        try:
+            ask: Ask = next(steps) if rows is None else steps.send(rows)
+        except StopIteration as end:
+            result: _Result = end.value
+            return result
+        rows = await connection.fetch(ask.statement.text, *bind(ask.statement, ask.values))
 
 
 async def rest(seconds: float) -> None:

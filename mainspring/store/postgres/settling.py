@@ -6,10 +6,10 @@ from typing import Final, TypeAlias
 
 from mainspring.domain.job import Settled, Settlement
 from mainspring.domain.states import FINAL, AttemptState, JobState
-from mainspring.store.postgres.pool import Connection, Pool, bind, load
+from mainspring.store.postgres.pool import Connection, Pool, bind, follow, load
 from mainspring.store.postgres.rows import as_text, keepable, unless_empty
-from mainspring.store.postgres.submission import insert
-from mainspring.store.statements import Statement
+from mainspring.store.postgres.submission import insert_steps
+from mainspring.store.statements import Ask, Statement, Steps
 
 _SUCCEEDED: Final = load("settle_succeeded")
 _AGAIN: Final = load("settle_again")
@@ -44,6 +44,18 @@ async def settle(
     return await _answers(pool, settlements, applied)
 
 
+def succeed_steps(settlement: Settlement, at: datetime | None) -> Steps[Settled]:
+    """Carry out one plain success inside a transaction that is open."""
+    assert _plain_success(settlement)
+    rows = yield Ask(_SUCCEEDED, _success_columns([settlement], at))
+    if rows:
+        return Settled(
+            settlement.job_id, settlement.attempt, accepted=True, state=JobState.SUCCEEDED
+        )
+    rows = yield Ask(_FIND_SETTLED, _rights([settlement]))
+    return Settled(settlement.job_id, settlement.attempt, accepted=False, repeated=bool(rows))
+
+
 async def _settle_mixed(
     connection: Connection, ordered: Sequence[Settlement], at: datetime | None
 ) -> _Applied:
@@ -64,7 +76,7 @@ async def _settle_mixed(
         if each.follow_up is not None and applied.get(_right(each)) is JobState.DEAD
     ]
     if follow_ups:
-        await insert(connection, follow_ups, at, repeated=False)
+        await follow(connection, insert_steps(follow_ups, at, repeated=False))
     return applied
 
 

@@ -9,8 +9,9 @@ import msgspec
 from mainspring.domain.job import NewJob, Receipt
 from mainspring.domain.limits import SUBMISSION_KEY_HOURS
 from mainspring.store.postgres.part import Part
-from mainspring.store.postgres.pool import Connection, bind, load
+from mainspring.store.postgres.pool import follow, load
 from mainspring.store.postgres.rows import folded, json_text, unless_empty
+from mainspring.store.statements import Ask, Steps
 
 _SUBMIT: Final = load("submit")
 _RESERVE_KEYS: Final = load("reserve_keys")
@@ -30,7 +31,7 @@ class Submission(Part):
         at = self._at()
         if repeated or any(job.submission_key is not None for job in jobs):
             return await self._pools.submission.transaction(
-                lambda connection: insert(connection, jobs, at, repeated=repeated)
+                lambda connection: follow(connection, insert_steps(jobs, at, repeated=repeated))
             )
         rows = await self._pools.submission.fetch(_SUBMIT, _columns(jobs, at), changes=True)
         if len(rows) == len(jobs):
@@ -38,24 +39,22 @@ class Submission(Part):
         return _receipts(jobs, {row[0] for row in rows}, {})
 
 
-async def insert(
-    connection: Connection, jobs: Sequence[NewJob], at: datetime | None, *, repeated: bool
-) -> list[Receipt]:
-    """Insert jobs inside the caller's transaction, with their keys."""
-    firsts, known = await _reserve(connection, jobs, at)
+def insert_steps(
+    jobs: Sequence[NewJob], at: datetime | None, *, repeated: bool
+) -> Steps[list[Receipt]]:
+    """Insert jobs inside a transaction that is open, with their keys."""
+    firsts, known = yield from _reserve(jobs, at)
     inserted: set[bytes] = set()
     if firsts:
-        rows = await connection.fetch(_SUBMIT.text, *bind(_SUBMIT, _columns(firsts, at)))
+        rows = yield Ask(_SUBMIT, _columns(firsts, at))
         inserted = {row[0] for row in rows}
     if repeated and inserted:
-        gone = await connection.fetch(_WITHDRAW_FINISHED.text, list(inserted))
+        gone = yield Ask(_WITHDRAW_FINISHED, {"ids": list(inserted)})
         inserted -= {row[0] for row in gone}
     return _receipts(jobs, inserted, known)
 
 
-async def _reserve(
-    connection: Connection, jobs: Sequence[NewJob], at: datetime | None
-) -> tuple[list[NewJob], _Known]:
+def _reserve(jobs: Sequence[NewJob], at: datetime | None) -> Steps[tuple[list[NewJob], _Known]]:
     """Return the jobs to insert, and what each key of the call stands for."""
     first_of: dict[_Key, NewJob] = {}
     for job in jobs:
@@ -71,15 +70,16 @@ async def _reserve(
         "keys": [key for _, key in first_of],
         "body_hashes": [job.body_hash for job in first_of.values()],
     }
-    rows = await connection.fetch(_RESERVE_KEYS.text, *bind(_RESERVE_KEYS, values))
+    rows = yield Ask(_RESERVE_KEYS, values)
     won = {row[0] for row in rows}
     known: _Known = {key: (job.id, job.body_hash) for key, job in first_of.items() if job.id in won}
     taken = [key for key in first_of if key not in known]
     if taken:
         # The rows are locked by the reservation, so they are there and stay as they are.
         sought = {"tenants": [key[0] for key in taken], "keys": [key[1] for key in taken]}
-        for row in await connection.fetch(_FIND_KEYS.text, *bind(_FIND_KEYS, sought)):
-            known[row["tenant"], row["key"]] = (row["job_id"], row["body_hash"])
+        rows = yield Ask(_FIND_KEYS, sought)
+        for tenant, key, job_id, body_hash in rows:
+            known[tenant, key] = (job_id, body_hash)
     firsts = [
         job
         for job in jobs

@@ -13,7 +13,8 @@ from mainspring.store.sqlite.instants import from_us, to_us
 from mainspring.store.sqlite.packing import as_json, pack
 from mainspring.store.sqlite.part import Part
 from mainspring.store.sqlite.records import held_rows, picked_rows
-from mainspring.store.sqlite.unit import Unit
+from mainspring.store.sqlite.unit import Unit, ask
+from mainspring.store.statements import Steps
 
 _PRIORITIES: Final = 4
 #: Before every instant that can be kept: no watermark.
@@ -70,10 +71,10 @@ class Dispatch(Part):
         return [row.held("child") for row in found]
 
 
-def find_held(unit: Unit, attempts: Sequence[tuple[bytes, int]]) -> dict[int, JobState]:
+def find_held(attempts: Sequence[tuple[bytes, int]]) -> Steps[dict[int, JobState]]:
     """Return the state of those attempts that are held right now, by position: the fence."""
-    found = unit.decoded("find_held", _states, attempt_values(attempts))
-    return dict(found)
+    rows = yield ask("find_held", attempt_values(attempts))
+    return dict(_states.decode(rows[0][0]))
 
 
 def attempt_values(attempts: Sequence[tuple[bytes, int]]) -> Mapping[str, object]:
@@ -131,7 +132,7 @@ def _pick(unit: Unit, ask: ClaimAsk, lanes: Sequence[Lane]) -> list[Claimed]:
 
 
 def _pulse(unit: Unit, held: Sequence[tuple[bytes, int]]) -> Pulse:
-    states = find_held(unit, held) if held else {}
+    states = unit.follow(find_held(held)) if held else {}
     return Pulse(
         cancelling=tuple(
             held[position][0] for position, state in states.items() if state is JobState.CANCELLING

@@ -11,8 +11,9 @@ from mainspring.policies.verdict import CANCELLED
 from mainspring.store.sqlite.dispatch import attempt_values, find_held
 from mainspring.store.sqlite.packing import chunks, text
 from mainspring.store.sqlite.part import Part
-from mainspring.store.sqlite.submission import insert
-from mainspring.store.sqlite.unit import Unit
+from mainspring.store.sqlite.submission import insert_steps
+from mainspring.store.sqlite.unit import Unit, ask, ask_entries, ask_ids
+from mainspring.store.statements import Steps
 
 _closed: Final = msgspec.json.Decoder(list[tuple[int, JobState | None, AttemptState]])
 
@@ -38,9 +39,7 @@ class Settling(Part):
 
 def _settle(unit: Unit, calls: list[Sequence[Settlement]]) -> list[list[Settled]]:
     given = calls[0] if len(calls) == 1 else [one for call in calls for one in call]
-    settled: list[Settled] = []
-    for part in chunks(given):
-        settled += _settle_part(unit, part)
+    settled = unit.follow(settle_steps(given, unit.now_us))
     answers: list[list[Settled]] = []
     begin = 0
     for call in calls:
@@ -49,8 +48,16 @@ def _settle(unit: Unit, calls: list[Sequence[Settlement]]) -> list[list[Settled]
     return answers
 
 
-def _settle_part(unit: Unit, given: Sequence[Settlement]) -> list[Settled]:
-    held = find_held(unit, [(one.job_id, one.attempt) for one in given])
+def settle_steps(given: Sequence[Settlement], now_us: int) -> Steps[list[Settled]]:
+    """Carry out verdicts inside a transaction that is open; answers in the order given."""
+    settled: list[Settled] = []
+    for part in chunks(given):
+        settled += yield from _settle_part(part, now_us)
+    return settled
+
+
+def _settle_part(given: Sequence[Settlement], now_us: int) -> Steps[list[Settled]]:
+    held = yield from find_held([(one.job_id, one.attempt) for one in given])
     by_shape: dict[_Shape, list[Settlement]] = {}
     states: dict[int, JobState] = {}
     taken: set[bytes] = set()
@@ -65,10 +72,10 @@ def _settle_part(unit: Unit, given: Sequence[Settlement]) -> list[Settled]:
         by_shape.setdefault(shape, []).append(one)
     for shape, alike in by_shape.items():
         if shape.state in FINAL:
-            _finish(unit, shape, alike)
+            yield from _finish(shape, alike, now_us)
         else:
-            _free(unit, shape, alike)
-    repeated = _repeated(unit, given, states)
+            yield from _free(shape, alike, now_us)
+    repeated = yield from _repeated(given, states)
     return [
         Settled(
             one.job_id,
@@ -93,45 +100,43 @@ def _shape(one: Settlement, before: JobState) -> _Shape:
     )
 
 
-def _values(unit: Unit, shape: _Shape) -> dict[str, object]:
-    return {**shape._asdict(), "now": unit.now_us}
+def _values(shape: _Shape, now_us: int) -> dict[str, object]:
+    return {**shape._asdict(), "now": now_us}
 
 
-def _finish(unit: Unit, shape: _Shape, alike: Sequence[Settlement]) -> None:
+def _finish(shape: _Shape, alike: Sequence[Settlement], now_us: int) -> Steps[None]:
     ids = [one.job_id for one in alike]
     entries = [(text(one.error), text(one.result), one.result_ref) for one in alike]
-    unit.change_entries("finish_jobs", ids, entries, **_values(unit, shape), keep_error=False)
-    unit.change_ids("delete_jobs", ids)
+    values = _values(shape, now_us)
+    yield ask_entries("finish_jobs", ids, entries, **values, keep_error=False)
+    yield ask_ids("delete_jobs", ids)
     if shape.state is JobState.DEAD:
         follow_ups = [one.follow_up for one in alike if one.follow_up is not None]
         if follow_ups:
-            insert(unit, [follow_ups])
+            yield from insert_steps(follow_ups, now_us)
 
 
-def _free(unit: Unit, shape: _Shape, alike: Sequence[Settlement]) -> None:
+def _free(shape: _Shape, alike: Sequence[Settlement], now_us: int) -> Steps[None]:
     ids = [one.job_id for one in alike]
     entries = [(text(one.error), one.delay_ms) for one in alike]
-    values = _values(unit, shape)
+    values = _values(shape, now_us)
     closing = {name: values[name] for name in ("attempt_state", "reason", "now")}
-    unit.change_entries("close_attempts", ids, entries, **closing)
+    yield ask_entries("close_attempts", ids, entries, **closing)
     del values["attempt_state"]
-    unit.change_entries("free_jobs", ids, entries, **values)
+    yield ask_entries("free_jobs", ids, entries, **values)
 
 
-def _repeated(
-    unit: Unit, given: Sequence[Settlement], states: Mapping[int, JobState]
-) -> frozenset[int]:
+def _repeated(given: Sequence[Settlement], states: Mapping[int, JobState]) -> Steps[frozenset[int]]:
     """Return the positions of those that had been carried out before, in the same way."""
     missed = [position for position in range(len(given)) if position not in states]
     if not missed:
         return frozenset()
     asked = [given[position] for position in missed]
-    found = unit.decoded(
-        "find_closed", _closed, attempt_values([(one.job_id, one.attempt) for one in asked])
-    )
+    attempts = attempt_values([(one.job_id, one.attempt) for one in asked])
+    rows = yield ask("find_closed", attempts)
     return frozenset(
         missed[number]
-        for number, state, attempt_state in found
+        for number, state, attempt_state in _closed.decode(rows[0][0])
         if _is_same(asked[number], state, attempt_state)
     )
 

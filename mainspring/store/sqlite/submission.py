@@ -8,10 +8,11 @@ import msgspec
 from mainspring.domain.job import Backoff, NewJob, Receipt
 from mainspring.domain.limits import SUBMISSION_KEY_HOURS
 from mainspring.store.sqlite.instants import HOUR_US, to_us
-from mainspring.store.sqlite.packing import as_json, chunks, pack, positions
+from mainspring.store.sqlite.packing import as_json, chunks
 from mainspring.store.sqlite.part import Part
 from mainspring.store.sqlite.records import backoff_text
-from mainspring.store.sqlite.unit import Unit
+from mainspring.store.sqlite.unit import Unit, ask, ask_entries, ask_ids
+from mainspring.store.statements import Steps
 
 _KEY_LIFE_US: Final = SUBMISSION_KEY_HOURS * HOUR_US
 _known_positions: Final = msgspec.json.Decoder(list[int])
@@ -53,9 +54,7 @@ class Submission(Part):
 def insert(unit: Unit, calls: list[Sequence[NewJob]]) -> list[list[Receipt]]:
     """Insert the jobs of several calls; they become visible together or not at all."""
     jobs = calls[0] if len(calls) == 1 else [job for given in calls for job in given]
-    receipts: list[Receipt] = []
-    for part in chunks(jobs):
-        receipts += _insert_part(unit, part)
+    receipts = unit.follow(insert_steps(jobs, unit.now_us))
     answers: list[list[Receipt]] = []
     begin = 0
     for given in calls:
@@ -64,17 +63,19 @@ def insert(unit: Unit, calls: list[Sequence[NewJob]]) -> list[list[Receipt]]:
     return answers
 
 
-def _insert_part(unit: Unit, jobs: Sequence[NewJob]) -> list[Receipt]:
+def insert_steps(jobs: Sequence[NewJob], now_us: int) -> Steps[list[Receipt]]:
+    """Insert jobs inside a transaction that is open; receipts in the order given."""
+    receipts: list[Receipt] = []
+    for part in chunks(jobs):
+        receipts += yield from _insert_part(part, now_us)
+    return receipts
+
+
+def _insert_part(jobs: Sequence[NewJob], now_us: int) -> Steps[list[Receipt]]:
     ids = [job.id for job in jobs]
-    known_ids = {
-        ids[position]
-        for position in unit.decoded(
-            "find_known_jobs",
-            _known_positions,
-            {"ids": pack(ids), "positions": positions(len(ids))},
-        )
-    }
-    keys = _find_keys(unit, [job for job in jobs if job.submission_key is not None])
+    rows = yield ask_ids("find_known_jobs", ids)
+    known_ids = {ids[position] for position in _known_positions.decode(rows[0][0])}
+    keys = yield from _find_keys([job for job in jobs if job.submission_key is not None], now_us)
     receipts: list[Receipt] = []
     fresh: list[NewJob] = []
     for job in jobs:
@@ -91,8 +92,8 @@ def _insert_part(unit: Unit, jobs: Sequence[NewJob]) -> list[Receipt]:
                 keys[job.tenant, job.submission_key] = _First(job.id, _hash_text(job))
             fresh.append(job)
             receipts.append(Receipt(job.id))
-    _remember_keys(unit, [job for job in fresh if job.submission_key is not None])
-    insert_fresh(unit, fresh)
+    yield from _remember_keys([job for job in fresh if job.submission_key is not None], now_us)
+    yield from _insert_fresh(fresh, now_us)
     return receipts
 
 
@@ -100,28 +101,28 @@ def _hash_text(job: NewJob) -> str | None:
     return None if job.body_hash is None else job.body_hash.hex()
 
 
-def _find_keys(unit: Unit, jobs: Sequence[NewJob]) -> dict[tuple[str, str | None], _First]:
+def _find_keys(jobs: Sequence[NewJob], now_us: int) -> Steps[dict[tuple[str, str | None], _First]]:
     if not jobs:
         return {}
     names = [(job.tenant, job.submission_key) for job in jobs]
-    found = unit.decoded("find_keys", _known_keys, {"entries": as_json(names), "now": unit.now_us})
+    rows = yield ask("find_keys", {"entries": as_json(names), "now": now_us})
     return {
         names[position]: _First(bytes.fromhex(job_id), body_hash)
-        for position, job_id, body_hash in found
+        for position, job_id, body_hash in _known_keys.decode(rows[0][0])
     }
 
 
-def _remember_keys(unit: Unit, jobs: Sequence[NewJob]) -> None:
+def _remember_keys(jobs: Sequence[NewJob], now_us: int) -> Steps[None]:
     if jobs:
-        unit.change_entries(
+        yield ask_entries(
             "remember_keys",
             [job.id for job in jobs],
             [(job.tenant, job.submission_key, _hash_text(job)) for job in jobs],
-            expires_at=unit.now_us + _KEY_LIFE_US,
+            expires_at=now_us + _KEY_LIFE_US,
         )
 
 
-def insert_fresh(unit: Unit, jobs: Sequence[NewJob]) -> None:
+def _insert_fresh(jobs: Sequence[NewJob], now_us: int) -> Steps[None]:
     """Insert jobs whose ids are new: one statement for all that are alike."""
     by_shape: dict[_Shape, list[NewJob]] = {}
     for job in jobs:
@@ -138,15 +139,15 @@ def insert_fresh(unit: Unit, jobs: Sequence[NewJob]) -> None:
         )
         by_shape.setdefault(shape, []).append(job)
     for shape, alike in by_shape.items():
-        unit.change_entries(
+        yield ask_entries(
             "insert_jobs",
             [job.id for job in alike],
             [
                 (job.payload.decode(), job.payload_ref, job.effect_key, job.submission_key)
                 for job in alike
             ],
-            dues=b"".join(b"%020d" % _due_us(job, unit.now_us) for job in alike),
-            now=unit.now_us,
+            dues=b"".join(b"%020d" % _due_us(job, now_us) for job in alike),
+            now=now_us,
             **shape._asdict() | {"backoff": backoff_text(shape.backoff)},
         )
 

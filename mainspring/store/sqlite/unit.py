@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from mainspring.store.sqlite.packing import as_json, pack, positions
-from mainspring.store.statements import Statement, named, source
+from mainspring.store.statements import Ask, Statement, Steps, named, source
 
 T = TypeVar("T")
 
@@ -22,6 +22,21 @@ _NOTHING: Final[dict[str, object]] = {}
 def statement(name: str) -> Statement:
     """Return ``sql/NAME.sql``."""
     return named(name, source(PACKAGE, name))
+
+
+def ask(name: str, values: Values = _NOTHING) -> Ask:
+    """Return the wish of some steps to have ``sql/NAME.sql`` run."""
+    return Ask(statement(name), values)
+
+
+def ask_ids(name: str, ids: Sequence[bytes], **values: object) -> Ask:
+    """Return the wish to have a statement run on ids alone."""
+    return ask(name, {"ids": pack(ids), "positions": positions(len(ids)), **values})
+
+
+def ask_entries(name: str, ids: Sequence[bytes], entries: object, **values: object) -> Ask:
+    """Return the wish to have a statement run on ids with one entry each."""
+    return ask(name, {"ids": pack(ids), "entries": as_json(entries), **values})
 
 
 class Unit:
@@ -60,6 +75,17 @@ class Unit:
     ) -> int:
         """Run a statement on ids with one entry each; return how many rows it changed."""
         return self.change(name, {"ids": pack(ids), "entries": as_json(entries), **values})
+
+    def follow(self, steps: Steps[T]) -> T:
+        """Run what the steps ask for, and return their result."""
+        rows: list[Row] | None = None
+        while True:
+            try:
+                wish: Ask = next(steps) if rows is None else steps.send(rows)
+            except StopIteration as end:
+                result: T = end.value
+                return result
+            rows = self._connection.execute(wish.statement.text, wish.values).fetchall()
 
     def script(self, text: str) -> None:
         """Run the statements of a migration, one by one, inside this transaction."""
