@@ -144,6 +144,18 @@ class SubmissionKeyReused(Conflict):
     default_hint = "use a new key for new work; the same key returns the first job"
 
 
+class DuplicateJob(Conflict):
+    """A job with this unique key is live already."""
+
+    code = "duplicate_job"
+    default_hint = "wait for it, or submit with on_duplicate existing or replace"
+
+    @property
+    def job_id(self) -> str:
+        """Return the id of the job that is live, as people see it."""
+        return str(self.details.get("job_id", ""))
+
+
 class LeaseLost(Conflict):
     """This attempt no longer holds its job; it changed nothing."""
 

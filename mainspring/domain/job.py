@@ -29,6 +29,11 @@ DEFAULT_TIMEOUT_MS: Final = 300_000
 DEFAULT_MAX_ATTEMPTS: Final = 5
 DEFAULT_MAX_CRASHES: Final = 3
 
+#: For how long a unique key holds: until the job has ended, or until it begins.
+UNIQUE_WHILE: Final = ("live", "waiting")
+#: What a second job with a unique key does.
+ON_DUPLICATE: Final = ("existing", "reject", "replace")
+
 
 class Backoff(msgspec.Struct, frozen=True, omit_defaults=True):
     """How long to wait before the next try: ``min(cap, initial * factor**(n-1)) * (1+U(0,j))``."""
@@ -68,6 +73,11 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
     submission_key: str | None = None
     #: SHA-256 of everything that the submission key promises to be the same.
     body_hash: bytes | None = None
+    #: At most one job of the tenant with this key is live (``waiting``: not yet started).
+    unique_key: str | None = None
+    unique_while: str = "live"
+    #: What happens to this job when there is one: ``existing``, ``reject`` or ``replace``.
+    on_duplicate: str = "existing"
 
 
 class Receipt(msgspec.Struct, frozen=True):
@@ -75,11 +85,17 @@ class Receipt(msgspec.Struct, frozen=True):
 
     ``created`` is false when the submission key (or a repeated id) named an existing job.
     ``conflict`` is true when the key exists with another body: nothing was inserted.
+    ``duplicate``: the job named here holds the unique key, and the submission asked to be refused.
+    ``replaced``: the job named here waits with what was submitted now.
     """
 
     job_id: bytes
     created: bool = True
     conflict: bool = False
+    duplicate: bool = False
+    replaced: bool = False
+    #: With ``replaced``: the object that the former payload lay in; no row names it any more.
+    unused_ref: str | None = None
 
 
 class Claimed(msgspec.Struct, frozen=True):

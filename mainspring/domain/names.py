@@ -1,6 +1,8 @@
 """Checks of names, ranges and priorities, used wherever such a value comes in."""
 
+import difflib
 import re
+from collections.abc import Collection
 from typing import Final
 
 from mainspring.domain.errors import InvalidInput, UnknownOption
@@ -34,3 +36,18 @@ def priority_of(value: object) -> int:
         return int(value)
     names = ", ".join(level.name.lower() for level in Priority)
     raise UnknownOption(f"priority: there is no {value!r}", hint=f"use one of {names}")
+
+
+def check_choice(option: str, value: object, choices: Collection[str]) -> str:
+    """Return one of the words that an option may be, or raise naming them."""
+    if isinstance(value, str) and value in choices:
+        return value
+    raise UnknownOption(f"{option}: there is no {value!r}", hint=suggestion(str(value), choices))
+
+
+def suggestion(name: str, known: Collection[str]) -> str:
+    """Return the hint for a name that does not exist: the nearest ones, else all of them."""
+    near = difflib.get_close_matches(name, known, 2)
+    if near:
+        return f"did you mean {' or '.join(near)}?"
+    return f"use one of {', '.join(known)}"

@@ -112,6 +112,11 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     on_exhausted: str | None = None
     effect_key: str | None = None
     key: str | None = None
+    #: While a job with this key is live (or waiting), no second one is made.
+    unique_key: str | None = None
+    unique_while: str = "live"
+    #: What a second one does: ``existing``, ``reject`` or ``replace``.
+    on_duplicate: str = "existing"
     #: True when the submitter knows the handler itself (typed SDK): no look-up of the kind.
     kind_is_known: bool = False
     #: What that handler declares; ``None`` options are filled in from it.
@@ -121,10 +126,14 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Accepted(msgspec.Struct, frozen=True):
-    """One acknowledged submission. ``created`` is false when its key named an existing job."""
+    """One acknowledged submission. ``created`` is false when a key of it named an existing job.
+
+    ``replaced``: that job holds the unique key, and waits with what was submitted now.
+    """
 
     job_id: bytes
     created: bool
+    replaced: bool = False
 
 
 class Replayed(msgspec.Struct, frozen=True):
@@ -142,7 +151,8 @@ class ClientGateway(Protocol):
 
         Raises ``InvalidInput`` and its kin with the index of the bad one in ``details``. Safe to
         repeat: unknown outcomes are settled inside by the id. ``SubmissionKeyReused`` comes after
-        the insert: the others are in, and ``details["accepted"]`` has their ids in order.
+        the insert: the others are in, and ``details["accepted"]`` has their ids in order. So does
+        ``DuplicateJob``, for a unique key that another job holds (``on_duplicate="reject"``).
         """
         ...
 

@@ -24,6 +24,8 @@ from mainspring.domain.errors import (
 from mainspring.domain.ids import created_at
 from mainspring.domain.job import (
     DEFAULT_TENANT,
+    ON_DUPLICATE,
+    UNIQUE_WHILE,
     Backoff,
     HandlerInfo,
     NewJob,
@@ -40,7 +42,7 @@ from mainspring.domain.limits import (
     TENANT_CHARACTERS_MAX,
     TIMEOUT_SECONDS_MAX,
 )
-from mainspring.domain.names import check_name, check_range, priority_of
+from mainspring.domain.names import check_choice, check_name, check_range, priority_of
 from mainspring.ports.gateway import Submission
 
 _SIMILAR: Final = 0.6
@@ -86,6 +88,9 @@ def new_job(
         on_exhausted=_on_exhausted(_or(wanted.on_exhausted, info.on_exhausted)),
         effect_key=_key("effect_key", wanted.effect_key),
         submission_key=_key("key", wanted.key),
+        unique_key=_key("unique", wanted.unique_key),
+        unique_while=check_choice("unique_while", wanted.unique_while, UNIQUE_WHILE),
+        on_duplicate=check_choice("on_duplicate", wanted.on_duplicate, ON_DUPLICATE),
     )
     if job.due_at is not None and job.due_at > created_at(job.id) + _AHEAD_MAX:
         raise InvalidInput(f"at: {wanted.due_at!r} is more than {_AHEAD_MAX.days} days ahead")
