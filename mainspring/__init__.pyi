@@ -1,36 +1,29 @@
 from typing import Final
 
 from mainspring.app.context import Context as Context
-from mainspring.app.declare import App as App
 from mainspring.app.declare import Call as Call
 from mainspring.app.declare import Failure as Failure
 from mainspring.app.declare import Job as Job
 from mainspring.app.handlers import Retry as Retry
-from mainspring.app.signals import (
-    Fail as Fail,
-)
-from mainspring.app.signals import (
-    JobCancelled as JobCancelled,
-)
-from mainspring.app.signals import (
-    RetryAfter as RetryAfter,
-)
-from mainspring.app.signals import (
-    Snooze as Snooze,
-)
-from mainspring.client.blocking import BlockingHandle as BlockingHandle
-from mainspring.client.blocking import Client as Client
-from mainspring.client.client import AsyncClient as AsyncClient
-from mainspring.client.client import Handle as Handle
-from mainspring.domain.errors import (
-    JobFailed as JobFailed,
-)
-from mainspring.domain.errors import (
-    MainspringError as MainspringError,
-)
-from mainspring.domain.errors import (
-    WaitTimedOut as WaitTimedOut,
-)
+from mainspring.app.handles import Handle as Handle
+from mainspring.app.signals import Cancelled as Cancelled
+from mainspring.app.signals import Fail as Fail
+from mainspring.app.signals import RetryAfter as RetryAfter
+from mainspring.app.signals import Snooze as Snooze
+from mainspring.domain.errors import ConfigError as ConfigError
+from mainspring.domain.errors import Conflict as Conflict
+from mainspring.domain.errors import ConnectionFailed as ConnectionFailed
+from mainspring.domain.errors import DuplicateJob as DuplicateJob
+from mainspring.domain.errors import InvalidPayload as InvalidPayload
+from mainspring.domain.errors import JobCancelled as JobCancelled
+from mainspring.domain.errors import JobDead as JobDead
+from mainspring.domain.errors import JobFailed as JobFailed
+from mainspring.domain.errors import MainspringError as MainspringError
+from mainspring.domain.errors import NotFound as NotFound
+from mainspring.domain.errors import ResultTimeout as ResultTimeout
+from mainspring.runtime.application import App as App
+from mainspring.runtime.connect import AsyncClient as AsyncClient
+from mainspring.runtime.connect import Client as Client
 from mainspring.runtime.connect import connect as connect
 from mainspring.runtime.connect import connect_sync as connect_sync
 
@@ -38,21 +31,28 @@ __version__: Final[str]
 __all__ = [
     "App",
     "AsyncClient",
-    "BlockingHandle",
     "Call",
+    "Cancelled",
     "Client",
+    "ConfigError",
+    "Conflict",
+    "ConnectionFailed",
     "Context",
+    "DuplicateJob",
     "Fail",
     "Failure",
     "Handle",
+    "InvalidPayload",
     "Job",
     "JobCancelled",
+    "JobDead",
     "JobFailed",
     "MainspringError",
+    "NotFound",
+    "ResultTimeout",
     "Retry",
     "RetryAfter",
     "Snooze",
-    "WaitTimedOut",
     "__version__",
     "connect",
     "connect_sync",

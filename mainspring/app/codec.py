@@ -71,6 +71,15 @@ class Codec:
         values = ((name, getattr(found, name)) for name in self._struct.__struct_fields__)
         return {name: value for name, value in values if value is not msgspec.UNSET}
 
+    def members(self, payload: bytes) -> dict[str, Any]:
+        """Return a payload's members as plain JSON values, defaults included."""
+        found: dict[str, Any] = msgspec.json.decode(payload)
+        for parameter in self._signature.parameters.values():
+            if parameter.name not in found and parameter.default is not parameter.empty:
+                default = _to_json(self._kind, parameter.default)
+                found[parameter.name] = msgspec.json.decode(default)
+        return found
+
     def encode_result(self, value: object) -> bytes | None:
         """Return a result as JSON text; ``None`` stays ``None``."""
         if value is None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING, Generic, Protocol
 
-from mainspring.app.signals import JobCancelled
+from mainspring.app.signals import Cancelled
 from mainspring.domain.ids import show_job
 
 if TYPE_CHECKING:
@@ -156,9 +156,9 @@ class Context(Generic[Deps]):
         return flag.is_set() if isinstance(flag, threading.Event) else flag()
 
     def raise_if_cancelled(self) -> None:
-        """Stop here, by ``JobCancelled``, if this attempt should stop. Call it in long loops."""
+        """Stop here, by ``Cancelled``, if this attempt should stop. Call it in long loops."""
         if self.cancelled:
-            raise JobCancelled
+            raise Cancelled
 
     def progress(self, done: float, total: float | None = None, note: str = "") -> None:
         """Tell how far this is; shown on the command line and the page. Cheap to call often."""

@@ -8,18 +8,20 @@
 b'{"order_id":7}'
 """
 
-from collections.abc import Callable, Coroutine
-from contextlib import AbstractAsyncContextManager
-from datetime import datetime, timedelta
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, cast, overload
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, Unpack, cast, overload
 
 import msgspec
 
 from mainspring.app.context import Context
-from mainspring.app.durations import milliseconds
-from mainspring.app.handlers import Handler, Retry, handler_info, mode_of
-from mainspring.domain.errors import InvalidInput, NaiveDatetime
-from mainspring.ports.gateway import Submission
+from mainspring.app.handlers import Handler, handler_info, mode_of
+from mainspring.app.handles import Handle
+from mainspring.app.options import NOTHING, OPTION_NAMES, Chosen, Options, read_options
+from mainspring.domain.errors import Conflict, InvalidInput, UnknownOption
+from mainspring.domain.names import suggestion
+from mainspring.ports.door import Door
+from mainspring.ports.gateway import Accepted, Submission
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -28,53 +30,71 @@ R = TypeVar("R")
 class Call(Generic[R]):
     """One bound, unsent call of a handler: submit it, schedule it, or put it into a batch."""
 
-    __slots__ = ("job", "payload", "submission")
+    __slots__ = ("_chosen", "job", "payload", "submission")
 
-    def __init__(self, job: "Job[..., R]", submission: Submission) -> None:
-        """Keep the validated submission."""
+    def __init__(self, job: "Job[..., R]", payload: bytes, chosen: Chosen = NOTHING) -> None:
+        """Keep a validated payload and its options."""
         self.job = job
-        self.submission = submission
-        self.payload = submission.payload
+        self.payload = payload
+        self._chosen = chosen
+        handler = job.handler
+        submission = Submission(
+            kind=handler.kind, payload=payload, kind_is_known=True, declared=handler.info
+        )
+        self.submission = chosen.applied(submission, handler.codec)
 
-    def options(  # noqa: PLR0913 - options, all by name
-        self,
-        *,
-        delay: str | timedelta | None = None,
-        at: datetime | None = None,
-        key: str | None = None,
-        queue: str | None = None,
-        priority: str | int | None = None,
-        timeout: str | timedelta | None = None,
-        max_attempts: int | None = None,
-        effect_key: str | None = None,
-    ) -> "Call[R]":
-        """Return the same call with options of this submission."""
-        if delay is not None and at is not None:
-            raise InvalidInput("delay and at: both were given", hint="give one of them")
-        if at is not None and at.tzinfo is None:
-            raise NaiveDatetime(f"at: {at.isoformat()} has no time zone")
-        given: dict[str, Any] = {
-            "delay_ms": None if delay is None else milliseconds(delay, name="delay"),
-            "due_at": None if at is None else at.isoformat(),
-            "key": key,
-            "queue": queue,
-            "priority": priority,
-            "timeout_ms": None if timeout is None else milliseconds(timeout, name="timeout"),
-            "max_attempts": max_attempts,
-            "effect_key": effect_key,
-        }
-        chosen = {name: value for name, value in given.items() if value is not None}
-        return Call(self.job, msgspec.structs.replace(self.submission, **chosen))
+    def options(self, **options: Unpack[Options]) -> "Call[R]":
+        """Return the same call with options of this submission.
+
+        >>> greet.call("Ada").options(delay="15m", priority="high")
+        """
+        return Call(self.job, self.payload, self._chosen.extended(read_options(options)))
+
+    def submit(self) -> Handle[R]:
+        """Submit the call; block until it is acknowledged."""
+        door = self.job.door
+        return self._handle(door, door.submit([self.submission]))
+
+    async def asubmit(self) -> Handle[R]:
+        """Submit the call."""
+        door = self.job.door
+        return self._handle(door, await door.asubmit([self.submission]))
+
+    def _handle(self, door: Door, accepted: list[Accepted]) -> Handle[R]:
+        (answer,) = accepted
+        codec = self.job.handler.codec
+        return Handle(door, answer.job_id, codec=codec, created=answer.created)
+
+    def __repr__(self) -> str:
+        """Name the kind and show the payload's beginning."""
+        return f"<Call {self.job.kind} {self.payload[:80]!r}>"
 
 
 class Job(Generic[P, R]):
-    """A decorated handler. Calling it calls the plain function."""
+    """A decorated handler. Calling it calls the plain function.
 
-    def __init__(self, function: Callable[..., Any], handler: Handler) -> None:
+    >>> send_receipt(order_id=7)                  # the function, here and now
+    >>> send_receipt.submit(order_id=7)           # a job; a worker runs it
+    >>> send_receipt.options(delay="5m").submit(order_id=7)
+    >>> send_receipt.call(order_id=7)             # unsent: for batches
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        handler: Handler,
+        app: "App",
+        *,
+        chosen: Chosen = NOTHING,
+        door: Door | None = None,
+    ) -> None:
         """Wrap the function; made by ``@app.job``."""
         self.function = function
         self.handler = handler
         self.kind = handler.kind
+        self.app = app
+        self._chosen = chosen
+        self._door = door
         self.__doc__ = function.__doc__
         self.__name__ = getattr(function, "__name__", handler.kind)
         self.__wrapped__ = function
@@ -83,13 +103,43 @@ class Job(Generic[P, R]):
         """Call the plain function, here and now."""
         return self.function(*args, **kwargs)
 
+    @property
+    def door(self) -> Door:
+        """Return where this job's submissions go now."""
+        return self._door or self.app.door
+
     def call(self, *args: P.args, **kwargs: P.kwargs) -> Call[R]:
         """Bind arguments, validated by the handler's types, without sending anything."""
         payload = self.handler.codec.encode(args, kwargs)
-        wanted = Submission(
-            kind=self.kind, payload=payload, kind_is_known=True, declared=self.handler.info
-        )
-        return Call(cast("Job[..., R]", self), wanted)
+        return Call(cast("Job[..., R]", self), payload, self._chosen)
+
+    def submit(self, *args: P.args, **kwargs: P.kwargs) -> Handle[R]:
+        """Submit a call; block until it is acknowledged.
+
+        It goes where ``app.connect`` or ``app.use`` says; else the store of the settings
+        (``MAINSPRING_STORE``) is opened, once, and kept until this process ends.
+        """
+        return self.call(*args, **kwargs).submit()
+
+    async def asubmit(self, *args: P.args, **kwargs: P.kwargs) -> Handle[R]:
+        """Submit a call; goes where ``submit`` goes."""
+        return await self.call(*args, **kwargs).asubmit()
+
+    def options(self, **options: Unpack[Options]) -> "Job[P, R]":
+        """Return the same job, with options for what is submitted through it."""
+        chosen = self._chosen.extended(read_options(options))
+        return Job(self.function, self.handler, self.app, chosen=chosen, door=self._door)
+
+    def using(self, connection: object) -> "Job[P, R]":
+        """Return the same job, submitting inside the open transaction of your connection."""
+        return self._through(self.app.borrowed(connection))
+
+    def after_commit(self, session: object) -> "Job[P, R]":
+        """Return the same job, submitting after the session's commit."""
+        return self._through(self.app.deferred(session))
+
+    def _through(self, door: Door) -> "Job[P, R]":
+        return Job(self.function, self.handler, self.app, chosen=self._chosen, door=door)
 
     def __repr__(self) -> str:
         """Name the kind."""
@@ -123,6 +173,25 @@ class _Declare:
         return self._wrap(function)
 
 
+class HandlerOptions(Options, total=False):
+    """What may be said about a handler: the defaults of its submissions, and how it is run."""
+
+    #: The name under which it is submitted; the function's name if not given.
+    kind: str | None
+    #: Run in a process of its own, which is really killed on timeout or cancel.
+    isolated: bool
+    #: The job that is submitted, in the same transaction, when one of these goes dead; it
+    #: receives a ``Failure``.
+    on_exhausted: "str | Job[..., Any] | None"
+
+
+_HANDLER_NAMES = tuple(dict.fromkeys((*HandlerOptions.__annotations__, *OPTION_NAMES)))
+#: Options that a handler's declaration carries itself; the others are bound to its submissions.
+_DECLARED_FIELDS = frozenset(
+    {"queue", "priority", "timeout_ms", "max_attempts", "max_crashes", "backoff"}
+)
+
+
 class App:
     """Handlers with their defaults. Opens nothing; any number may live in one process."""
 
@@ -136,54 +205,104 @@ class App:
         self.name = name
         self.lifespan = lifespan
         self.handlers: dict[str, Handler] = {}
+        self._doors: list[Door] = []
 
-    def job(  # noqa: PLR0913 - options, all by name
-        self,
-        *,
-        kind: str | None = None,
-        queue: str = "default",
-        priority: str | int = "normal",
-        retry: Retry | None = None,
-        timeout: str | timedelta = "5m",
-        isolated: bool = False,
-        on_exhausted: "str | Job[..., Any] | None" = None,
-    ) -> _Declare:
+    # --- Declaring ------------------------------------------------------------------------------
+
+    def job(self, **options: Unpack[HandlerOptions]) -> _Declare:
         """Declare a handler.
 
-        ``isolated`` runs it in a process of its own, which is really killed on timeout or cancel.
-        ``on_exhausted`` names the job that is submitted, in the same transaction, when one of
-        these goes dead; it receives a ``Failure``.
+        >>> @app.job(queue="mail", timeout="30s", retry=Retry(max_attempts=3))
+        ... async def send(ctx: Context, to: str) -> None: ...
+
+        Every option of a submission is a default here; ``HandlerOptions`` has them all.
         """
+        for name in options:
+            if name not in _HANDLER_NAMES:
+                raise UnknownOption(
+                    f"there is no option {name!r}", hint=suggestion(name, _HANDLER_NAMES)
+                )
 
         def declare(function: Callable[..., Any]) -> Job[..., Any]:
-            name: str = kind or str(getattr(function, "__name__", ""))
-            after = on_exhausted.kind if isinstance(on_exhausted, Job) else on_exhausted
-            mode = mode_of(function, isolated=isolated)
-            info = handler_info(
-                kind=name,
-                queue=queue,
-                priority=priority,
-                retry=retry,
-                timeout=timeout,
-                on_exhausted=after,
-                mode=mode,
-                doc=(function.__doc__ or "").strip().partition("\n")[0],
-            )
-            if name in self.handlers:
-                raise InvalidInput(
-                    f"the app {self.name!r} already has a handler of the kind {name!r}",
-                    hint="give one of them another name with kind=",
-                )
-            retry_on = retry.on if retry else ()
-            handler = Handler(function, kind=name, info=info, retry_on=retry_on, mode=mode)
-            self.handlers[name] = handler
-            return Job(function, handler)
+            return self._declare(function, options)
 
         return _Declare(declare)
+
+    def _declare(self, function: Callable[..., Any], options: HandlerOptions) -> Job[..., Any]:
+        name: str = options.get("kind") or str(getattr(function, "__name__", ""))
+        after = options.get("on_exhausted")
+        mode = mode_of(function, isolated=options.get("isolated", False))
+        retry = options.get("retry")
+        info = handler_info(
+            kind=name,
+            options=options,
+            on_exhausted=after.kind if isinstance(after, Job) else after,
+            mode=mode,
+            doc=(function.__doc__ or "").strip().partition("\n")[0],
+        )
+        chosen = _defaults(options)
+        if name in self.handlers:
+            raise InvalidInput(
+                f"the app {self.name!r} already has a handler of the kind {name!r}",
+                hint="give one of them another name with kind=",
+            )
+        retry_on = retry.on if retry else ()
+        handler = Handler(function, kind=name, info=info, retry_on=retry_on, mode=mode)
+        self.handlers[name] = handler
+        return Job(function, handler, self, chosen=chosen)
+
+    # --- Where submissions go -------------------------------------------------------------------
+
+    @property
+    def door(self) -> Door:
+        """Return where submissions go now: the door that was opened last and is still open."""
+        return self._doors[-1] if self._doors else self.default_door()
+
+    @contextmanager
+    def use(self, door: Door) -> Iterator[None]:
+        """Let submissions of this app's jobs go through ``door`` inside the ``with`` block."""
+        self._doors.append(door)
+        try:
+            yield
+        finally:
+            # Blocks may end in another order than they began: the last of equal ones goes.
+            place = max(at for at, known in enumerate(self._doors) if known is door)
+            del self._doors[place]
+
+    def default_door(self) -> Door:
+        """Return where submissions go while nothing is open. A bare declaration has no such."""
+        raise Conflict(
+            f"the app {self.name!r} is not connected",
+            hint="submit inside: async with app.connect(), or with app.connect_sync()",
+        )
+
+    def borrowed(self, connection: object) -> Door:
+        """Return a door into the open transaction of a caller's connection."""
+        raise _unwired(connection)
+
+    def deferred(self, session: object) -> Door:
+        """Return a door that submits after a session's commit."""
+        raise _unwired(session)
 
     def __repr__(self) -> str:
         """Name the app and count its handlers."""
         return f"<App {self.name} with {len(self.handlers)} handlers>"
+
+
+def _defaults(options: HandlerOptions) -> Chosen:
+    """Return what a declaration binds to every submission that goes through its job."""
+    plain: dict[str, Any] = {name: options.get(name) for name in OPTION_NAMES if name != "retry"}
+    chosen = read_options(plain)
+    fields = {name: item for name, item in chosen.fields.items() if name not in _DECLARED_FIELDS}
+    return Chosen(fields, chosen.unique)
+
+
+def _unwired(connection: object) -> InvalidInput:
+    found = f"{type(connection).__module__}.{type(connection).__qualname__}"
+    return InvalidInput(
+        f"a {found} is no connection whose transaction can be used",
+        hint="give a connection or session of psycopg, asyncpg, sqlite3, SQLAlchemy or Django",
+    )
 
 
 class Failure(msgspec.Struct, frozen=True):

@@ -3,17 +3,19 @@
 import inspect
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
 from mainspring.app.codec import Codec
 from mainspring.app.durations import milliseconds
+from mainspring.app.options import Options
 from mainspring.domain.errors import InvalidInput
 from mainspring.domain.job import (
     DEFAULT_MAX_ATTEMPTS,
     DEFAULT_MAX_CRASHES,
     DEFAULT_QUEUE,
+    DEFAULT_TIMEOUT_MS,
     Backoff,
     HandlerInfo,
     Priority,
@@ -29,6 +31,7 @@ from mainspring.domain.limits import (
 from mainspring.domain.names import check_name, check_range, priority_of
 
 Mode = Literal["async", "thread", "process"]
+DEFAULT_TIMEOUT: Final = timedelta(milliseconds=DEFAULT_TIMEOUT_MS)
 
 
 class Retry(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,32 +111,38 @@ def mode_of(function: Callable[..., Any], *, isolated: bool) -> Mode:
     return "async" if inspect.iscoroutinefunction(function) else "thread"
 
 
-def handler_info(  # noqa: PLR0913 - options, all by name
+def handler_info(
     *,
     kind: str,
-    queue: str = DEFAULT_QUEUE,
-    priority: str | int = Priority.NORMAL,
-    retry: Retry | None = None,
-    timeout: str | timedelta = "5m",
+    options: Options,
     on_exhausted: str | None = None,
     mode: Mode = "async",
     doc: str = "",
 ) -> HandlerInfo:
     """Return the validated defaults of a handler, or raise naming the option that is wrong."""
+    retry = options.get("retry")
+    if retry is not None and not isinstance(retry, Retry):
+        raise InvalidInput(f"retry: {retry!r} is no Retry", hint="write Retry(max_attempts=3)")
     chosen = retry or Retry()
+    most = options.get("max_attempts")
+    timeout_ms = milliseconds(_or(options.get("timeout"), DEFAULT_TIMEOUT), name="timeout")
     return HandlerInfo(
         kind=check_name("kind", kind, KIND_CHARACTERS_MAX),
-        queue=check_name("queue", queue, QUEUE_CHARACTERS_MAX),
-        priority=priority_of(priority),
-        max_attempts=check_range("max_attempts", chosen.max_attempts, 1, MAX_ATTEMPTS_MAX),
-        max_crashes=check_range("max_crashes", chosen.max_crashes, 1, MAX_CRASHES_MAX),
-        backoff=None if retry is None else chosen.backoff(),
-        timeout_ms=check_range(
-            "timeout (ms)", milliseconds(timeout, name="timeout"), 1, TIMEOUT_SECONDS_MAX * 1_000
+        queue=check_name("queue", _or(options.get("queue"), DEFAULT_QUEUE), QUEUE_CHARACTERS_MAX),
+        priority=priority_of(_or(options.get("priority"), Priority.NORMAL)),
+        max_attempts=check_range(
+            "max_attempts", _or(most, chosen.max_attempts), 1, MAX_ATTEMPTS_MAX
         ),
+        max_crashes=check_range("max_crashes", chosen.max_crashes, 1, MAX_CRASHES_MAX),
+        backoff=None if retry is None else retry.backoff(),
+        timeout_ms=check_range("timeout (ms)", timeout_ms, 1, TIMEOUT_SECONDS_MAX * 1_000),
         on_exhausted=None
         if on_exhausted is None
         else check_name("on_exhausted", on_exhausted, KIND_CHARACTERS_MAX),
         mode=mode,
         doc=doc,
     )
+
+
+def _or(given: Any, default: Any) -> Any:
+    return default if given is None else given

@@ -34,5 +34,5 @@ class Snooze(Exception):
         super().__init__(reason or f"snoozed for {self.delay_ms} ms")
 
 
-class JobCancelled(Exception):
+class Cancelled(Exception):
     """Raised inside a handler by ``ctx.raise_if_cancelled()``; let it pass."""

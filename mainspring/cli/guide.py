@@ -12,7 +12,7 @@ import msgspec
 from mainspring.cli.asking import actor
 from mainspring.cli.output import out
 from mainspring.cli.text import styled
-from mainspring.domain.errors import MainspringError, WaitTimedOut
+from mainspring.domain.errors import MainspringError, ResultTimeout
 from mainspring.domain.ids import show_job
 from mainspring.domain.job import JobView
 from mainspring.domain.states import FINAL
@@ -131,7 +131,7 @@ class Guide:
         job = await self._gateway.get_job(job_id)
         while job.state not in FINAL and not self._stopping.is_set():
             if monotonic() > until:
-                raise WaitTimedOut(f"the tour's {job.kind} is still {job.state.value}")
+                raise ResultTimeout(f"the tour's {job.kind} is still {job.state.value}")
             job = await self._gateway.wait_for_change(job_id, job, _ASK_SECONDS)
         await self._told(job, self._stopping)
 

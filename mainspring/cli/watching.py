@@ -10,7 +10,7 @@ from mainspring.cli.options import Options, wants_color
 from mainspring.cli.output import tell
 from mainspring.cli.records import error_of, milliseconds_between
 from mainspring.cli.text import absolute, printable, span, state_style, styled, width_of
-from mainspring.domain.errors import JobFailed, WaitTimedOut
+from mainspring.domain.errors import JobFailed, ResultTimeout
 from mainspring.domain.ids import show_job
 from mainspring.domain.job import AttemptView, JobView
 from mainspring.domain.outcome import LogLine
@@ -61,7 +61,7 @@ class Watcher:
         self._log_cursor: tuple[int, int] | None = None
 
     async def until_end(self, timeout_seconds: float | None) -> JobView:
-        """Return the job in its final state, or raise ``WaitTimedOut``."""
+        """Return the job in its final state, or raise ``ResultTimeout``."""
         until = None if timeout_seconds is None else monotonic() + timeout_seconds
         longest = _FOLLOW_SECONDS if self._follow else _ASK_SECONDS
         job = await self._gateway.get_job(self._job_id)
@@ -151,9 +151,9 @@ class Watcher:
             if not lines:
                 return
 
-    def _timed_out(self, job: JobView, seconds: float) -> WaitTimedOut:
+    def _timed_out(self, job: JobView, seconds: float) -> ResultTimeout:
         name = show_job(self._job_id)
-        return WaitTimedOut(
+        return ResultTimeout(
             f"{name} is still {job.state.value} after {span(seconds * 1_000)}; it goes on",
             hint=f"mainspring jobs watch {name}",
             details={"job_id": name, "state": job.state.value},

@@ -11,6 +11,8 @@ Exit codes of the command line: 0 done; 1 failed; 2 usage or bad input; 3 not fo
 from collections.abc import Mapping
 from typing import ClassVar, Final
 
+from mainspring.domain.outcome import ErrorInfo
+
 
 class MainspringError(Exception):
     """Something went wrong inside Mainspring."""
@@ -110,7 +112,7 @@ class UnknownOption(InvalidInput):
     code = "unknown_option"
 
 
-class InvalidSetting(InvalidInput):
+class ConfigError(InvalidInput):
     """A setting or store address cannot be used."""
 
     code = "invalid_setting"
@@ -191,8 +193,36 @@ class JobFailed(MainspringError):
     exit_code = 5
     default_hint = "mainspring jobs get ID shows every attempt"
 
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        hint: str | None = None,
+        details: Mapping[str, object] | None = None,
+        error: ErrorInfo | None = None,
+        attempts: int = 0,
+    ) -> None:
+        """Keep the last attempt's error, and how many attempts there were."""
+        super().__init__(message, hint=hint, details=details)
+        #: Why the last attempt failed; without one, the reason that the job has.
+        self.error: ErrorInfo = error or ErrorInfo("", self.message)
+        self.attempts = attempts
 
-class WaitTimedOut(MainspringError):
+
+class JobDead(JobFailed):
+    """The awaited job used up its attempts or failed for good; it rests as a dead letter."""
+
+    code = "job_dead"
+    default_hint = "mainspring dlq get ID shows why; mainspring dlq replay ID brings it back"
+
+
+class JobCancelled(JobFailed):
+    """The awaited job was cancelled."""
+
+    code = "job_cancelled"
+
+
+class ResultTimeout(MainspringError):
     """The wait ended before the job did; the job goes on."""
 
     code = "wait_timed_out"
@@ -202,7 +232,7 @@ class WaitTimedOut(MainspringError):
     default_hint = "mainspring jobs watch ID waits again"
 
 
-class StoreUnreachable(MainspringError):
+class ConnectionFailed(MainspringError):
     """The store cannot be reached."""
 
     code = "store_unreachable"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from mainspring.domain.errors import NotFound, StoreNotWritable, StoreUnreachable
+from mainspring.domain.errors import ConnectionFailed, NotFound, StoreNotWritable
 from mainspring.domain.references import parse_reference, reference_of, verified
 
 T = TypeVar("T")
@@ -37,7 +37,7 @@ class LocalBlobs:
                 hint="is this the same --blobs folder as where it was written?",
             ) from None
         except OSError as error:
-            raise StoreUnreachable(
+            raise ConnectionFailed(
                 f"the object {wanted.key} in {self._folder} cannot be read: "
                 f"{error.strerror or error}",
                 hint="check the rights on the folder and the disk",

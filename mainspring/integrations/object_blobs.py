@@ -12,7 +12,7 @@ import obstore
 from obstore.exceptions import BaseError, PermissionDeniedError
 from obstore.store import AzureStore, GCSStore, S3Store
 
-from mainspring.domain.errors import InvalidSetting, NotFound, StoreUnreachable
+from mainspring.domain.errors import ConfigError, ConnectionFailed, NotFound
 from mainspring.domain.references import parse_reference, reference_of, verified
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class ObjectBlobs:
     async def close(self) -> None:
         """Connections end with the process; the client offers no earlier way."""
 
-    def _explain(self, error: BaseError | OSError) -> StoreUnreachable:
+    def _explain(self, error: BaseError | OSError) -> ConnectionFailed:
         # The client's text is long and repeats the request; its first line names the cause.
         first = str(error).strip().partition("\n")[0][:300]
         hint = None
@@ -75,7 +75,7 @@ class ObjectBlobs:
             hint = "check the keys and the rights on the bucket"
         elif isinstance(error, FileNotFoundError):  # the client's word for 404, here the bucket's
             hint = "make the bucket, or correct its name"
-        return StoreUnreachable(f"the object store {self._address}: {first}", hint=hint)
+        return ConnectionFailed(f"the object store {self._address}: {first}", hint=hint)
 
 
 def open_blobs(address: str) -> ObjectBlobs:
@@ -84,16 +84,16 @@ def open_blobs(address: str) -> ObjectBlobs:
     options = dict(parse_qsl(parts.query))
     unknown = sorted(set(options) - set(_OPTIONS))
     if unknown:
-        raise InvalidSetting(
+        raise ConfigError(
             f"blobs: there is no option {unknown[0]!r}", hint=f"use {' and '.join(_OPTIONS)}"
         )
     if "@" in parts.netloc:
-        raise InvalidSetting(
+        raise ConfigError(
             "blobs: the address holds keys",
             hint="give them in the environment (AWS_ACCESS_KEY_ID and so on) and replace them",
         )
     if not parts.netloc:
-        raise InvalidSetting(f"blobs: {address!r} names no bucket", hint="write s3://bucket/prefix")
+        raise ConfigError(f"blobs: {address!r} names no bucket", hint="write s3://bucket/prefix")
     plain = urlunsplit((parts.scheme, parts.netloc, "", "", ""))
     return ObjectBlobs(_remote(parts.scheme, parts.netloc, parts.path.strip("/"), options), plain)
 
@@ -122,6 +122,6 @@ def _remote(scheme: str, bucket: str, prefix: str, options: dict[str, str]) -> _
         return AzureStore(
             bucket, prefix=inside, client_options={"timeout": _TIMEOUT}, retry_config=_RETRY
         )
-    raise InvalidSetting(
+    raise ConfigError(
         f"blobs: {scheme!r} is no kind of object store", hint="use file://, s3://, gs:// or az://"
     )

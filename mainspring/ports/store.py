@@ -4,7 +4,7 @@ Time. Every statement reads one instant of the store's clock and uses it through
 contracts below is that instant. A backend takes an optional ``Clock`` that replaces it in tests.
 
 Unknown outcomes. A method raises ``OutcomeUnknown`` when its connection broke after the change was
-sent; each contract says why repeating it is safe. ``StoreUnreachable`` means nothing was sent.
+sent; each contract says why repeating it is safe. ``ConnectionFailed`` means nothing was sent.
 
 The fence. Whatever names ``(job id, attempt)`` changes something only while the job is *held*
 (``running`` or ``cancelling``) under that very attempt number.

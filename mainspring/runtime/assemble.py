@@ -9,7 +9,7 @@ from typing import cast
 
 from mainspring.dispatcher.gateway import LocalGateway
 from mainspring.dispatcher.judgement import Dice, fixed_dice
-from mainspring.domain.errors import InvalidSetting, StoreNotMigrated
+from mainspring.domain.errors import ConfigError, StoreNotMigrated
 from mainspring.integrations.local_blobs import LocalBlobs
 from mainspring.ports import entropy
 from mainspring.ports.blobs import BlobStore
@@ -37,7 +37,7 @@ async def open_store(settings: Settings, *, clock: Clock | None = None) -> Store
         return cast("Store", await postgres.open_postgres(settings.store_url, clock=clock))
     # An address with a slip in it may still hold a password.
     shown = "this address" if "@" in scheme else repr(scheme)
-    raise InvalidSetting(
+    raise ConfigError(
         f"store: {shown} is no kind of store",
         hint="use sqlite:///FILE or postgresql://USER:PASSWORD@HOST:PORT/DATABASE",
     )
@@ -126,7 +126,7 @@ def _optional(module: str, extra: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name and error.name.startswith("mainspring"):
             raise
-        raise InvalidSetting(
+        raise ConfigError(
             f"this store needs {error.name}, which is not installed",
             hint=f"pip install 'mainspring[{extra}]'",
         ) from error

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from mainspring.domain.errors import InvalidSetting
+from mainspring.domain.errors import ConfigError
 from mainspring.domain.limits import INLINE_BYTES_MAX, PAYLOAD_BYTES_MAX
 from mainspring.domain.states import FINAL, JobState
 
@@ -101,7 +101,7 @@ def read_settings(
     env = os.environ if environment is None else environment
     level = (log_level or env.get("MAINSPRING_LOG_LEVEL") or "info").lower()
     if level not in _LEVELS:
-        raise InvalidSetting(f"log level: there is no {level!r}", hint=f"use {', '.join(_LEVELS)}")
+        raise ConfigError(f"log level: there is no {level!r}", hint=f"use {', '.join(_LEVELS)}")
     return Settings(
         store_url=store or env.get("MAINSPRING_STORE") or DEV_STORE,
         blob_url=blobs or env.get("MAINSPRING_BLOBS") or "",
@@ -124,7 +124,7 @@ def _number(env: Mapping[str, str], name: str, default: int, least: int, most: i
     if text is None or not text.strip():
         return default
     if not text.strip().isdecimal() or not least <= int(text) <= most:
-        raise InvalidSetting(f"{name}: {text!r} is not a whole number from {least} to {most}")
+        raise ConfigError(f"{name}: {text!r} is not a whole number from {least} to {most}")
     return int(text)
 
 
@@ -134,7 +134,7 @@ def sqlite_path(store_url: str) -> str | None:
         if store_url.startswith(prefix):
             path = store_url.removeprefix(prefix)
             if not path:
-                raise InvalidSetting(
+                raise ConfigError(
                     f"store: {store_url!r} names no file",
                     hint="write sqlite:///jobs.db, or sqlite://:memory: for a store in memory",
                 )

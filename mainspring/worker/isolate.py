@@ -1,7 +1,7 @@
 """An isolate: a process that runs one attempt at a time and can be killed at any moment.
 
 It talks over one socket: an attempt comes in; log lines, progress and the outcome go out. SIGTERM
-asks the handler to stop (``JobCancelled`` or ``CancelledError`` is raised inside it); SIGKILL does
+asks the handler to stop (``Cancelled`` or ``CancelledError`` is raised inside it); SIGKILL does
 not ask.
 """
 
@@ -17,8 +17,8 @@ from contextlib import AsyncExitStack
 from queue import SimpleQueue
 from typing import Any, Final
 
+from mainspring.app import signals
 from mainspring.app.declare import App
-from mainspring.app.signals import JobCancelled
 from mainspring.domain.errors import InvalidInput
 from mainspring.domain.outcome import LogLine, Outcome
 from mainspring.ports.clock import monotonic
@@ -82,12 +82,12 @@ class Sender:
             self._in_main = False
             if self._stop_wanted:
                 self._stop_wanted = False
-                raise JobCancelled
+                raise signals.Cancelled
 
     def defers_stop(self) -> bool:
         """Tell whether the main thread is writing: a line cut in half would end the talk.
 
-        Then the writer itself raises ``JobCancelled``, as soon as the line is out.
+        Then the writer itself raises ``Cancelled``, as soon as the line is out.
         """
         self._stop_wanted = self._in_main
         return self._in_main
@@ -160,7 +160,7 @@ class Isolate:
                 return call(attempt, deps)
             finally:
                 self._in_handler = False
-        except JobCancelled as error:
+        except signals.Cancelled as error:
             # The signal came in the moment around the handler.
             return outcomes.raised(attempt, error)
         finally:
@@ -178,7 +178,7 @@ class Isolate:
         async def run() -> object:
             self._running = asyncio.current_task()
             if attempt.stop is not None:
-                raise JobCancelled
+                raise signals.Cancelled
             return await handler.function(*given, **arguments)
 
         try:
@@ -199,7 +199,7 @@ class Isolate:
         if self._running is not None:
             self._running.get_loop().call_soon_threadsafe(self._running.cancel)
         elif self._in_handler and not self._send.defers_stop():
-            raise JobCancelled
+            raise signals.Cancelled
 
     def _listen(self) -> None:
         words: LineBuffer[ToIsolate] = LineBuffer(TO_ISOLATE)

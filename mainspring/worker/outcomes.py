@@ -7,7 +7,8 @@ import traceback
 from pathlib import Path
 from typing import Final
 
-from mainspring.app.signals import Fail, JobCancelled, RetryAfter, Snooze
+from mainspring.app import signals
+from mainspring.app.signals import Fail, RetryAfter, Snooze
 from mainspring.domain.errors import InvalidInput
 from mainspring.domain.limits import ERROR_BYTES_MAX
 from mainspring.domain.outcome import (
@@ -54,7 +55,7 @@ def refused(error: InvalidInput) -> Failed:
 
 def raised(attempt: Attempt, error: BaseException) -> Outcome:
     """Judge a handler that raised."""
-    if attempt.stop is not None and isinstance(error, JobCancelled | asyncio.CancelledError):
+    if attempt.stop is not None and isinstance(error, signals.Cancelled | asyncio.CancelledError):
         return stopped(attempt)
     match error:
         case Fail():

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mainspring.app.context import Context
-from mainspring.app.signals import JobCancelled
+from mainspring.app.signals import Cancelled
 from mainspring.domain.ids import show_job
 
 _AT = datetime(2027, 1, 1, tzinfo=UTC)
@@ -60,7 +60,7 @@ def test_cancellation_is_seen_through_either_flag() -> None:
     event.set()
     seen.append(ctx.cancelled)
     assert seen == [False, True]
-    with pytest.raises(JobCancelled):
+    with pytest.raises(Cancelled):
         ctx.raise_if_cancelled()
     assert context(cancelled=lambda: True)[0].cancelled
 

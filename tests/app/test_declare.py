@@ -146,9 +146,12 @@ def test_other_options_are_refused_at_declaration(
     assert app.handlers == {}
 
 
-def test_an_unknown_option_is_a_plain_type_error(app: App) -> None:
-    with pytest.raises(TypeError, match="max_retries"):
-        app.job(max_retries=3)  # type: ignore[call-arg]  # wrong on purpose
+def test_an_unknown_option_is_refused_with_the_nearest(app: App) -> None:
+    with pytest.raises(UnknownOption, match="there is no option 'time_out'") as caught:
+        app.job(time_out="3s")  # type: ignore[call-arg]  # wrong on purpose
+    assert caught.value.hint == "did you mean timeout?"
+    with pytest.raises(InvalidInput, match="retry: 3 is no Retry"):
+        app.job(kind="k", retry=3)(lambda: None)  # type: ignore[arg-type]  # wrong on purpose
 
 
 def test_a_second_handler_of_a_kind_is_refused_and_changes_nothing(app: App) -> None:

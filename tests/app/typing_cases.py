@@ -7,6 +7,7 @@ from typing import Any, assert_type
 from mainspring.app.context import Context
 from mainspring.app.declare import App, Call
 from mainspring.app.handlers import Retry
+from mainspring.app.handles import Handle
 
 app = App("cases")
 
@@ -53,6 +54,20 @@ assert_type(only_context.call(), Call[None])
 assert_type(nothing.call(), Call[None])
 assert_type(sync_plain.call(1).options(delay="5m"), Call[str])
 assert_type(sync_plain(1), Any)
+assert_type(sync_plain.submit(1, b="x"), Handle[str])
+assert_type(sync_plain.submit(1).result(), str)
+assert_type(async_context.submit(a=1).result("1m"), bytes | None)
+
+
+async def awaited() -> None:
+    assert_type(await async_plain.asubmit(1, "x"), Handle[float])
+    assert_type(await (await async_plain.asubmit(1, "x")).aresult(), float)
+    assert_type(await sync_context.options(delay="5m").asubmit(1), Handle[list[int]])
+    await async_plain.asubmit("1")  # E: arg-type
+
+
+assert_type(sync_plain.options(priority="high").submit(1), Handle[str])
+assert_type(sync_plain.using(object()).submit(1), Handle[str])
 
 sync_plain.call("1")  # E: arg-type
 sync_plain.call()  # E: call-arg
@@ -66,6 +81,14 @@ only_context.call(1)  # E: call-arg
 nothing.call(1)  # E: call-arg
 sync_plain.call(1).options(delay=5)  # E: arg-type
 sync_plain.call(1).options(retries=5)  # E: call-arg
+sync_plain.submit("1")  # E: arg-type
+sync_plain.submit(1, c=2)  # E: call-arg
+sync_plain.submit()  # E: call-arg
+sync_plain.options(delay="5m").submit("1")  # E: arg-type
+sync_plain.options(delay="5m").submit(1, b=2)  # E: arg-type
+sync_plain.options(delya="5m")  # E: call-arg
+sync_plain.options(unique_while="ever")  # E: arg-type
+sync_plain.options(on_duplicate="drop")  # E: arg-type
 app.job(queue=7)  # E: arg-type
 app.job(nothing)  # E: call-arg, arg-type
 app.job(retry={"max_attempts": 3})  # E: arg-type

@@ -9,7 +9,9 @@ import msgspec
 import pytest
 
 import mainspring
-from mainspring import App, AsyncClient, Client, Fail, Handle, JobFailed, WaitTimedOut
+from mainspring import App, AsyncClient, Client, Fail, Handle, JobCancelled, JobDead, ResultTimeout
+from mainspring.client import blocking as blocking_face
+from mainspring.client import client as async_face
 from mainspring.domain.errors import (
     Conflict,
     InvalidDuration,
@@ -108,19 +110,19 @@ async def hands_on(store_url: str) -> AsyncIterator[Hands]:
 async def test_a_result_comes_back_in_its_type(client: AsyncClient, store_url: str) -> None:
     handle = await client.submit(charge.call(7, lines=["tea"]))
     assert handle.created
-    assert (await handle.get()).state is JobState.READY
+    assert (await handle.aget()).state is JobState.READY
     async with hands_on(store_url) as hands:
         await hands.end_all()
-    assert await handle.result(timeout="5s") == Receipt(7, ["tea"])
-    assert await client.result(handle.id, "5s") == {"order": 7, "lines": ["tea"]}
-    assert await client.handle(handle.id, charge).result() == Receipt(7, ["tea"])
-    assert [item.attempt for item in await handle.attempts()] == [1]
+    assert await handle.aresult(timeout="5s") == Receipt(7, ["tea"])
+    assert await client.handle(handle.id).aresult("5s") == {"order": 7, "lines": ["tea"]}
+    assert await client.handle(handle.id, charge).aresult() == Receipt(7, ["tea"])
+    assert [item.attempt for item in await handle.aattempts()] == [1]
 
 
 async def test_a_wait_is_woken_by_the_end(client: AsyncClient, store_url: str) -> None:
     handle = await client.submit(forget.call(7))
     async with hands_on(store_url) as hands, asyncio.TaskGroup() as group:
-        waiting = group.create_task(handle.result(timeout="30s"))
+        waiting = group.create_task(handle.aresult(timeout="30s"))
         assert await hands.end_all() == 1
     assert waiting.result() is None
 
@@ -129,27 +131,28 @@ async def test_a_failure_is_raised_with_its_facts(client: AsyncClient, store_url
     handle = await client.submit(charge.call(7))
     async with hands_on(store_url) as hands:
         await hands.end_all(ErrorInfo("Declined", "no money"))
-    with pytest.raises(JobFailed, match=r"dead .*Declined: no money") as caught:
-        await handle.result()
+    with pytest.raises(JobDead, match=r"dead .*Declined: no money") as caught:
+        await handle.aresult()
     assert caught.value.details["error_type"] == "Declined"
     assert caught.value.details["job_id"] == handle.id
-    assert caught.value.code == "job_failed"
-    assert await client.replay(handle.id, payload={"order": 8})
-    assert not await client.replay(handle.id)
+    assert (caught.value.code, caught.value.attempts) == ("job_dead", 1)
+    assert (caught.value.error.type, caught.value.error.message) == ("Declined", "no money")
+    assert await client.jobs.replay(handle.id, payload={"order": 8})
+    assert not await client.jobs.replay(handle.id)
     async with hands_on(store_url) as hands:
         await hands.end_all()
-    assert await handle.result() == Receipt(8, [])
+    assert await handle.aresult() == Receipt(8, [])
 
 
 async def test_a_wait_that_ends_early_leaves_the_job(client: AsyncClient) -> None:
     handle = await client.submit(charge.call(7))
-    with pytest.raises(WaitTimedOut, match="still ready after 10ms") as caught:
-        await handle.result(timeout="10ms")
+    with pytest.raises(ResultTimeout, match="still ready after 10ms") as caught:
+        await handle.aresult(timeout="10ms")
     assert caught.value.details["state"] == "ready"
-    assert await handle.cancel(reason="changed my mind") is JobState.CANCELLED
-    with pytest.raises(JobFailed, match="cancelled"):
-        await handle.result()
-    assert await handle.cancel() is JobState.CANCELLED
+    assert await handle.acancel(reason="changed my mind") is JobState.CANCELLED
+    with pytest.raises(JobCancelled, match="cancelled"):
+        await handle.aresult()
+    assert await handle.acancel() is JobState.CANCELLED
 
 
 async def test_many_are_submitted_together_or_not_at_all(client: AsyncClient) -> None:
@@ -159,7 +162,7 @@ async def test_many_are_submitted_together_or_not_at_all(client: AsyncClient) ->
     calls = [charge.call(9), charge.call(2).options(queue="not a name")]
     with pytest.raises(mainspring.MainspringError, match="submission 2 of 2"):
         await client.submit_many(calls)
-    counted = await client.gateway.count_states()
+    counted = await client.door.aask(lambda gateway: gateway.count_states())
     assert counted[JobState.READY] == 4
 
 
@@ -172,8 +175,8 @@ async def test_a_key_names_one_job(client: AsyncClient) -> None:
 
 
 async def test_a_kind_can_be_submitted_by_name(client: AsyncClient) -> None:
-    handle: Handle[object] = await client.submit("charge", {"order": 1}, delay_ms=60_000)
-    assert (await handle.get()).state is JobState.SCHEDULED
+    handle: Handle[object] = await client.submit("charge", {"order": 1}, delay="1m")
+    assert (await handle.aget()).state is JobState.SCHEDULED
     with pytest.raises(UnknownKind, match="chrage"):
         await client.submit("chrage", {"order": 1})
     with pytest.raises(InvalidPayload, match="order"):
@@ -186,16 +189,16 @@ async def test_a_kind_can_be_submitted_by_name(client: AsyncClient) -> None:
 
 async def test_bad_questions_are_told_apart(client: AsyncClient) -> None:
     with pytest.raises(InvalidId):
-        await client.get("nope")
+        await client.jobs.get("nope")
     missing = "job_01JD3M0V5T7QK4C8R2N6W9XYZA"
     with pytest.raises(NotFound):
-        await client.get(missing)
+        await client.jobs.get(missing)
     with pytest.raises(NotFound):
-        await client.cancel(missing)
+        await client.jobs.cancel(missing)
     handle = await client.submit(forget.call(1))
     with pytest.raises(InvalidDuration):
-        await handle.result(timeout="soon")
-    assert await client.logs(handle.id) == []
+        await handle.aresult(timeout="soon")
+    assert await client.jobs.logs(handle.id) == []
 
 
 async def test_a_store_without_tables_is_refused(tmp_path: Path) -> None:
@@ -226,26 +229,26 @@ def test_blocking_code_gets_the_same_answers(tmp_path: Path) -> None:
         handle = client.submit(charge.call(7, lines=["tea"]))
         by_name = client.submit("charge", {"order": 8})
         many = client.submit_many([forget.call(1), forget.call(2)])
-        with pytest.raises(WaitTimedOut):
+        with pytest.raises(ResultTimeout):
             handle.result(timeout="10ms")
         assert many[1].cancel() is JobState.CANCELLED
         run_due_jobs(url)
         assert handle.result(timeout="5s") == Receipt(7, ["tea"])
-        assert client.result(by_name.id) == {"order": 8, "lines": []}
+        assert client.handle(by_name.id).result() == {"order": 8, "lines": []}
         assert many[0].result() is None
-        assert client.get(handle.id).state is JobState.SUCCEEDED
-        assert client.wait(many[1].id).state is JobState.CANCELLED
+        assert client.jobs.get(handle.id).state is JobState.SUCCEEDED
+        assert client.jobs.wait(many[1].id).state is JobState.CANCELLED
         assert client.handle(handle.id, charge).result() == Receipt(7, ["tea"])
-        assert len(client.attempts(handle.id)) == len(handle.attempts()) == 1
-        assert client.logs(handle.id) == []
+        assert len(client.jobs.attempts(handle.id)) == len(handle.attempts()) == 1
+        assert client.jobs.logs(handle.id) == []
         dying = client.submit(charge.call(1))
         run_due_jobs(url, ErrorInfo("Declined", "no"))
-        with pytest.raises(JobFailed):
+        with pytest.raises(JobDead):
             dying.result()
-        assert client.replay(dying.id)
-        assert client.cancel(dying.id) is JobState.CANCELLED
+        assert client.jobs.replay(dying.id)
+        assert client.jobs.cancel(dying.id) is JobState.CANCELLED
     with pytest.raises(Conflict, match="closed"):
-        client.get(handle.id)
+        client.jobs.get(handle.id)
 
 
 async def _migrate(url: str) -> None:
@@ -265,8 +268,12 @@ def test_what_opening_raises_is_raised_here(tmp_path: Path) -> None:
 
 def test_both_faces_offer_the_same() -> None:
     def offered(kind: type) -> set[str]:
-        return {name for name in vars(kind) if not name.startswith("_")}
+        return {name for name in dir(kind) if not name.startswith("_")}
 
-    assert offered(AsyncClient) - {"gateway"} == offered(Client)
-    slots = {"id", "created"}
-    assert offered(Handle) | slots == offered(mainspring.BlockingHandle) | slots
+    assert offered(AsyncClient) == offered(Client)
+    for space in ("Jobs", "Queues", "Workers", "Handlers"):
+        awaited = offered(getattr(async_face, f"Async{space}"))
+        assert awaited == offered(getattr(blocking_face, f"Blocking{space}"))
+    faces = offered(Handle) - {"id", "created"}
+    plain = {name for name in faces if f"a{name}" in faces}
+    assert faces == plain | {f"a{name}" for name in plain}

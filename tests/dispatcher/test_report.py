@@ -7,7 +7,7 @@ import pytest
 
 from mainspring.dispatcher.gateway import LocalGateway
 from mainspring.dispatcher.judgement import fixed_dice
-from mainspring.domain.errors import OutcomeUnknown, StoreUnreachable
+from mainspring.domain.errors import ConnectionFailed, OutcomeUnknown
 from mainspring.domain.ids import show_job
 from mainspring.domain.job import Backoff, HandlerInfo, JobFilter, JobView
 from mainspring.domain.limits import DELAY_SECONDS_MAX, ERROR_BYTES_MAX, INLINE_BYTES_MAX
@@ -169,8 +169,8 @@ async def test_an_unreachable_store_changes_nothing_and_may_be_asked_again(
     gateway: LocalGateway, store: Store, faulty: Faulty
 ) -> None:
     claimed = await claim_new(gateway, store)
-    faulty.before.append(StoreUnreachable())
-    with pytest.raises(StoreUnreachable):
+    faulty.before.append(ConnectionFailed())
+    with pytest.raises(ConnectionFailed):
         await report(gateway, claimed, Succeeded())
     assert await state_of(store, claimed.job_id) is JobState.RUNNING
     assert await report(gateway, claimed, Succeeded())
@@ -371,7 +371,7 @@ async def test_an_absent_object_store_holds_up_only_what_needs_it(
 
         async def put(self, key: str, body: bytes) -> str:
             if self.is_away:
-                raise StoreUnreachable("the object store is away")
+                raise ConnectionFailed("the object store is away")
             return await super().put(key, body)
 
     blobs = Away(str(tmp_path / "blobs"))
@@ -385,7 +385,7 @@ async def test_an_absent_object_store_holds_up_only_what_needs_it(
         Report(large.job_id, large.attempt, Succeeded(b'"' + b"x" * 20_000 + b'"')),
         Report(small.job_id, small.attempt, Succeeded(b"1")),
     ]
-    with pytest.raises(StoreUnreachable):
+    with pytest.raises(ConnectionFailed):
         await gateway.report(reports)
     states = await store.get_states([small.job_id, large.job_id])
     assert states == {small.job_id: JobState.SUCCEEDED, large.job_id: JobState.RUNNING}

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from mainspring.domain.errors import (
     BlobDamaged,
+    ConnectionFailed,
     NotFound,
     StoreNotWritable,
-    StoreUnreachable,
 )
 from mainspring.domain.references import parse_reference, reference_of
 from mainspring.integrations.local_blobs import LocalBlobs
@@ -135,7 +135,7 @@ async def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     blobs = LocalBlobs(str(tmp_path / "file" / "blobs"))
     with pytest.raises(StoreNotWritable, match=r"file/blobs: Not a directory"):
         await blobs.put("a", b"1")
-    with pytest.raises(StoreUnreachable, match=r"the object a in .*cannot be read: Not a dir"):
+    with pytest.raises(ConnectionFailed, match=r"the object a in .*cannot be read: Not a dir"):
         await blobs.get(reference_of("a", b"1"))
 
 

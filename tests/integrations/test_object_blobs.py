@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 import obstore
 import pytest
 
-from mainspring.domain.errors import BlobDamaged, InvalidSetting, NotFound, StoreUnreachable
+from mainspring.domain.errors import BlobDamaged, ConfigError, ConnectionFailed, NotFound
 from mainspring.domain.references import reference_of
 from mainspring.integrations.object_blobs import ObjectBlobs, open_blobs
 from mainspring.ports.entropy import new_job_id
@@ -81,11 +81,11 @@ async def test_a_missing_bucket_is_told(own_s3: OwnS3, monkeypatch: pytest.Monke
     # Not SeaweedFS, which makes a bucket with its first object.
     server = own_s3(S3Kind.MOTO)
     blobs = opened(dataclasses.replace(server.access, bucket="no-such-bucket"), monkeypatch)
-    with pytest.raises(StoreUnreachable, match=r"^the object store s3://no-such-bucket: ") as told:
+    with pytest.raises(ConnectionFailed, match=r"^the object store s3://no-such-bucket: ") as told:
         await blobs.put("a", b"1")
     assert told.value.exit_code == 9
     assert told.value.hint == "make the bucket, or correct its name"
-    with pytest.raises((StoreUnreachable, NotFound), match="s3://no-such-bucket"):
+    with pytest.raises((ConnectionFailed, NotFound), match="s3://no-such-bucket"):
         await blobs.get(reference_of("a", b"1"))
 
 
@@ -98,13 +98,13 @@ async def test_wrong_keys_are_told_without_showing_them(
         pytest.skip("moto does not check signatures")
     wrong = dataclasses.replace(server.access, secret_access_key="not-the-key")
     blobs = opened(wrong, monkeypatch)
-    with pytest.raises(StoreUnreachable) as caught:
+    with pytest.raises(ConnectionFailed) as caught:
         await blobs.put("a", b"1")
     assert caught.value.hint == "check the keys and the rights on the bucket"
     assert "not-the-key" not in str(caught.value)
-    with pytest.raises(StoreUnreachable):
+    with pytest.raises(ConnectionFailed):
         await blobs.get(reference_of("a", b"1"))
-    with pytest.raises(StoreUnreachable):
+    with pytest.raises(ConnectionFailed):
         await blobs.delete([reference_of("a", b"1")])
 
 
@@ -118,13 +118,13 @@ async def test_an_unreachable_endpoint_is_told_soon(monkeypatch: pytest.MonkeyPa
         bucket="b",
     )
     blobs = opened(nobody, monkeypatch)
-    with pytest.raises(StoreUnreachable, match=r"^the object store s3://b: ") as caught:
+    with pytest.raises(ConnectionFailed, match=r"^the object store s3://b: ") as caught:
         await blobs.put("a", b"1")
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 400
-    with pytest.raises(StoreUnreachable):
+    with pytest.raises(ConnectionFailed):
         await blobs.get(reference_of("a", b"1"))
-    with pytest.raises(StoreUnreachable):
+    with pytest.raises(ConnectionFailed):
         await blobs.delete([reference_of("a", b"1")])
 
 
@@ -139,7 +139,7 @@ async def test_an_unreachable_endpoint_is_told_soon(monkeypatch: pytest.MonkeyPa
     ],
 )
 def test_a_wrong_address_is_one_clear_error(address: str, words: str) -> None:
-    with pytest.raises(InvalidSetting) as caught:
+    with pytest.raises(ConfigError) as caught:
         open_blobs(address)
     assert str(caught.value) == words
     assert "secret" not in caught.value.hint

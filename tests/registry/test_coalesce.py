@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mainspring.domain.errors import OutcomeUnknown, StoreUnreachable
+from mainspring.domain.errors import ConnectionFailed, OutcomeUnknown
 from mainspring.domain.job import NewJob, Receipt
 from mainspring.domain.limits import SUBMIT_JOBS_MAX
 from mainspring.domain.states import JobState
@@ -33,7 +33,7 @@ class Slow:
         for _ in range(turns):
             await asyncio.sleep(0)
         if fails:
-            raise StoreUnreachable
+            raise ConnectionFailed
         self.commits.append([job.id for job in jobs])
         return [Receipt(job.id, created=number % 2 == 0) for number, job in enumerate(jobs)]
 
@@ -65,7 +65,7 @@ async def _play(callers: list[Caller], store: Slow) -> list[object]:
             await asyncio.sleep(0)
         try:
             outcomes[number] = await coalescer.submit(jobs[number])
-        except (StoreUnreachable, OutcomeUnknown, asyncio.CancelledError) as error:
+        except (ConnectionFailed, OutcomeUnknown, asyncio.CancelledError) as error:
             outcomes[number] = error
 
     async def leave(number: int, caller: asyncio.Task[None]) -> None:
@@ -96,7 +96,7 @@ def _check(
             assert [receipt.job_id for receipt in outcome] == [job.id for job in jobs[number]]
             assert committed.issuperset(job.id for job in jobs[number])
         elif callers[number].goes is None:
-            assert isinstance(outcome, StoreUnreachable | OutcomeUnknown)
+            assert isinstance(outcome, ConnectionFailed | OutcomeUnknown)
 
 
 @settings(deadline=None)

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from mainspring.domain.errors import (
+    ConnectionFailed,
     InvalidDuration,
     InvalidId,
     InvalidInput,
@@ -17,7 +18,6 @@ from mainspring.domain.errors import (
     NotJson,
     OutcomeUnknown,
     PayloadTooLarge,
-    StoreUnreachable,
     SubmissionKeyReused,
     UnknownKind,
     UnknownOption,
@@ -356,7 +356,7 @@ async def test_an_unknown_outcome_ends_in_exactly_one_job(
 async def test_an_unknown_outcome_of_an_unreachable_store_is_asked_again(
     shaky_desk: FrontDesk, faulty: Faulty, store: Store
 ) -> None:
-    faulty.before += [OutcomeUnknown(), StoreUnreachable()]
+    faulty.before += [OutcomeUnknown(), ConnectionFailed()]
     await shaky_desk.submit([want()])
     assert await counts(store) == {JobState.READY: 1}
 
@@ -364,8 +364,8 @@ async def test_an_unknown_outcome_of_an_unreachable_store_is_asked_again(
 async def test_a_store_that_was_never_reached_is_told_at_once(
     shaky_desk: FrontDesk, faulty: Faulty, store: Store
 ) -> None:
-    faulty.before.append(StoreUnreachable())
-    with pytest.raises(StoreUnreachable):
+    faulty.before.append(ConnectionFailed())
+    with pytest.raises(ConnectionFailed):
         await shaky_desk.submit([want()])
     assert faulty.calls == [(1, False)]
     assert await counts(store) == {}

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mainspring.domain.errors import InvalidSetting, StoreNotMigrated
+from mainspring.domain.errors import ConfigError, StoreNotMigrated
 from mainspring.integrations.local_blobs import LocalBlobs
 from mainspring.ports.gateway import Submission
 from mainspring.runtime.assemble import (
@@ -80,7 +80,7 @@ async def test_a_store_that_is_not_migrated_is_told_and_closed(
 @pytest.mark.parametrize("door", [open_client_gateway, open_worker_gateway])
 async def test_a_wrong_object_store_is_told(tmp_path: Path, door: object) -> None:
     settings = await migrated(settings_in(tmp_path, blob_url="ftp://x"))
-    with pytest.raises(InvalidSetting, match="blobs: 'ftp' is no kind of object store"):
+    with pytest.raises(ConfigError, match="blobs: 'ftp' is no kind of object store"):
         async with door(settings):  # type: ignore[operator]  # one of the two
             pass
 
@@ -95,7 +95,7 @@ async def test_a_wrong_object_store_is_told(tmp_path: Path, door: object) -> Non
     ],
 )
 async def test_a_wrong_store_is_one_clear_error(address: str, words: str) -> None:
-    with pytest.raises(InvalidSetting) as caught:
+    with pytest.raises(ConfigError) as caught:
         await open_store(Settings(store_url=address))
     assert str(caught.value) == words
     assert caught.value.hint.startswith("use sqlite:///FILE or postgresql://")
@@ -103,7 +103,7 @@ async def test_a_wrong_store_is_one_clear_error(address: str, words: str) -> Non
 
 
 async def test_a_store_url_with_a_slip_shows_no_password() -> None:
-    with pytest.raises(InvalidSetting) as caught:
+    with pytest.raises(ConfigError) as caught:
         await open_store(Settings(store_url="postgresql:/user:secret@host/db"))
     assert "secret" not in str(caught.value)
 
@@ -114,10 +114,10 @@ async def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "asyncpg", None)
     monkeypatch.setitem(sys.modules, "obstore", None)
-    with pytest.raises(InvalidSetting, match="needs asyncpg, which is not installed") as caught:
+    with pytest.raises(ConfigError, match="needs asyncpg, which is not installed") as caught:
         await open_store(Settings(store_url="postgresql://h/db"))
     assert caught.value.hint == "pip install 'mainspring[postgres]'"
-    with pytest.raises(InvalidSetting, match="needs obstore, which is not installed") as caught:
+    with pytest.raises(ConfigError, match="needs obstore, which is not installed") as caught:
         open_blobs(Settings(blob_url="s3://b"))
     assert caught.value.hint == "pip install 'mainspring[s3]'"
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from mainspring.domain.errors import InvalidSetting
+from mainspring.domain.errors import ConfigError
 from mainspring.domain.states import FINAL, JobState
 from mainspring.runtime.settings import (
     DEV_STORE,
@@ -59,7 +59,7 @@ def test_the_process_environment_is_read(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize("level", ["loud", "critical", "10", " info"])
 def test_an_unknown_level_is_refused_with_the_known(level: str) -> None:
     for options in ({"log_level": level}, {"environment": {"MAINSPRING_LOG_LEVEL": level}}):
-        with pytest.raises(InvalidSetting, match="log level: there is no ") as caught:
+        with pytest.raises(ConfigError, match="log level: there is no ") as caught:
             read_settings(**{"environment": {}, **options})  # type: ignore[arg-type]  # by name
         assert caught.value.hint == "use debug, info, warning, error"
         assert caught.value.exit_code == 2
@@ -85,7 +85,7 @@ def test_paths_of_sqlite_addresses(address: str, path: str | None) -> None:
 
 @pytest.mark.parametrize("address", ["sqlite://", "sqlite:///"])
 def test_an_address_without_a_file_is_refused(address: str) -> None:
-    with pytest.raises(InvalidSetting, match="names no file"):
+    with pytest.raises(ConfigError, match="names no file"):
         sqlite_path(address)
 
 
@@ -130,7 +130,7 @@ def test_numbers_have_bounds(name: str) -> None:
         found = read_settings(environment={variable: f" {good} "})
         assert getattr(found, name) == good
     for bad in (str(least - 1), str(most + 1), "many", "1.5", "1e3", "+5", "0x10", "1_000"):
-        with pytest.raises(InvalidSetting, match=f"{variable}: .* is not a whole number") as caught:
+        with pytest.raises(ConfigError, match=f"{variable}: .* is not a whole number") as caught:
             read_settings(environment={variable: bad})
         assert str(caught.value).endswith(f"from {least} to {most}")
     assert read_settings(environment={variable: " "}) == read_settings(environment={})

@@ -57,5 +57,5 @@ def test_message_hint_and_details_are_kept() -> None:
 def test_families() -> None:
     assert issubclass(errors.InvalidPayload, errors.InvalidInput)
     assert issubclass(errors.SessionLost, errors.Conflict)
-    assert not issubclass(errors.StoreUnreachable, errors.Conflict)
+    assert not issubclass(errors.ConnectionFailed, errors.Conflict)
     assert all(issubclass(known, MainspringError) for known in all_errors())

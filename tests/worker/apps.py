@@ -19,7 +19,7 @@ from typing import Any
 
 from mainspring.app.context import Context
 from mainspring.app.declare import App
-from mainspring.app.signals import Fail, JobCancelled, RetryAfter, Snooze
+from mainspring.app.signals import Cancelled, Fail, RetryAfter, Snooze
 
 
 def say(*words: object) -> None:
@@ -167,7 +167,7 @@ def stubborn_alone() -> None:
         try:
             say("hang", os.getpid())
             time.sleep(600)
-        except JobCancelled:
+        except Cancelled:
             say("refused")
 
 

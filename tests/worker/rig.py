@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from mainspring.domain.errors import BY_CODE, MainspringError, SessionLost, StoreUnreachable
+from mainspring.domain.errors import BY_CODE, ConnectionFailed, MainspringError, SessionLost
 from mainspring.domain.job import Backoff, Claimed, HandlerInfo, NewSession
 from mainspring.domain.outcome import LogLine, Lost, Outcome, Progress, Report
 from mainspring.domain.states import JobState
@@ -64,7 +64,7 @@ class FakeStore:
         self.drain_wanted = False
         self.calls: list[str] = []
         self.said: list[str] = []
-        #: Methods that fail before (``StoreUnreachable``) or after (``OutcomeUnknown``) they act.
+        #: Methods that fail before (``ConnectionFailed``) or after (``OutcomeUnknown``) they act.
         self.failing: set[str] = set()
         self.forgetful: set[str] = set()
         self.version = 0
@@ -261,7 +261,7 @@ class FakeStore:
 
     async def call(self, method: str, given: list[Any]) -> Any:
         if method in self.failing or "*" in self.failing:
-            raise StoreUnreachable
+            raise ConnectionFailed
         types = _TYPES[method]
         arguments = [msgspec.convert(raw, kind) for raw, kind in zip(given, types, strict=True)]
         answer = await getattr(self, method)(*arguments)
@@ -277,7 +277,7 @@ class FakeStore:
             try:
                 if method == "wait_for_work":
                     if method in self.failing or "*" in self.failing:
-                        raise StoreUnreachable
+                        raise ConnectionFailed
                     found = await self._hint(seen, given[2])
                     seen, result = self.version, found
                 else:

@@ -8,7 +8,7 @@ Invariants
   test brought along.
 * Rows are taken in the order of their ids, or skipped; deadlocks and serialization failures are
   retried here, a few times.
-* What fails before it was sent, or is certain to be rolled back, is ``StoreUnreachable``; a change
+* What fails before it was sent, or is certain to be rolled back, is ``ConnectionFailed``; a change
   that broke before its answer is ``OutcomeUnknown``.
 * Claims and settlements have connections of their own, with pinned plans.
 * History, attempts, log lines and audit lie in partitions by time; a default partition catches

@@ -2,7 +2,7 @@
 
 The question that matters is whether a change may have been committed. A statement that was never
 sent, that the server refused, or that stood in a transaction without its COMMIT, changed nothing:
-``StoreUnreachable`` and its kin. Anything that broke between sending and the answer of a change is
+``ConnectionFailed`` and its kin. Anything that broke between sending and the answer of a change is
 ``OutcomeUnknown``.
 """
 
@@ -13,12 +13,12 @@ from urllib.parse import urlsplit
 import asyncpg
 
 from mainspring.domain.errors import (
+    ConnectionFailed,
     InvalidInput,
     MainspringError,
     OutcomeUnknown,
     StoreNotMigrated,
     StoreNotWritable,
-    StoreUnreachable,
 )
 
 _Kinds: TypeAlias = tuple[type[BaseException], ...]
@@ -82,8 +82,8 @@ _BROKEN: Final = (
 _MEANINGS: Final[tuple[tuple[_Kinds, type[MainspringError], str], ...]] = (
     (_NOT_MIGRATED, StoreNotMigrated, "lacks tables"),
     (_NOT_WRITABLE, StoreNotWritable, "cannot be written"),
-    (_BUSY, StoreUnreachable, "refused and changed nothing"),
-    ((*_BROKEN, asyncpg.InterfaceError), StoreUnreachable, "cannot be reached"),
+    (_BUSY, ConnectionFailed, "refused and changed nothing"),
+    ((*_BROKEN, asyncpg.InterfaceError), ConnectionFailed, "cannot be reached"),
     ((asyncpg.DataError,), InvalidInput, "cannot keep a value"),
 )
 

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias, TypeVar
 import asyncpg
 import msgspec
 
-from mainspring.domain.errors import InvalidSetting
+from mainspring.domain.errors import ConfigError
 from mainspring.ports.entropy import roll
 from mainspring.store.postgres.failures import DRIVER_ERRORS, REPEATABLE, Sent, translate
 from mainspring.store.statements import Ask, Statement, Steps, numbered, source
@@ -226,7 +226,7 @@ async def prepare(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
     """Make a new connection ours: refuse old servers, and carry ids as bytes both ways."""
     version = connection.get_server_version()
     if version.major < OLDEST_MAJOR:
-        raise InvalidSetting(
+        raise ConfigError(
             f"the server runs PostgreSQL {version.major}.{version.minor}, "
             f"Mainspring needs {OLDEST_MAJOR} or later",
             hint="upgrade the server, or use another one",

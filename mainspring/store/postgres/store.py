@@ -2,7 +2,7 @@
 
 from urllib.parse import urlsplit
 
-from mainspring.domain.errors import InvalidSetting
+from mainspring.domain.errors import ConfigError
 from mainspring.ports.clock import Clock
 from mainspring.store.postgres.control import Control
 from mainspring.store.postgres.dispatch import Dispatch
@@ -59,10 +59,10 @@ async def open_postgres(
     """Open the store at ``postgresql://…``.
 
     Nothing is connected until it is needed, so a process may start before its server; the first
-    call then says ``StoreUnreachable``. ``clock`` replaces the server's clock in tests.
+    call then says ``ConnectionFailed``. ``clock`` replaces the server's clock in tests.
     """
     if urlsplit(dsn).scheme not in {"postgresql", "postgres"}:
-        raise InvalidSetting(
+        raise ConfigError(
             "the address of a PostgreSQL store begins with postgresql://",
             hint="for example postgresql://user@localhost:5432/mainspring",
         )

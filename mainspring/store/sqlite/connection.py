@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from mainspring.domain.errors import InvalidSetting, StoreNotWritable, StoreUnreachable
+from mainspring.domain.errors import ConfigError, ConnectionFailed, StoreNotWritable
 from mainspring.store.sqlite.failures import GIVE_ACCESS
 from mainspring.store.sqlite.patience import insist
 
@@ -39,7 +39,7 @@ class Settings(NamedTuple):
 def prepare_path(settings: Settings) -> None:
     """Create the parent folder, and refuse what can never become a store."""
     if sqlite3.sqlite_version_info < _SQLITE_NEEDED:
-        raise InvalidSetting(
+        raise ConfigError(
             f"SQLite {sqlite3.sqlite_version} is too old: this store needs 3.35",
             hint="use a Python that is linked to a newer SQLite, or PostgreSQL",
         )
@@ -47,13 +47,13 @@ def prepare_path(settings: Settings) -> None:
         return
     path = Path(settings.path)
     if path.is_dir():
-        raise InvalidSetting(
+        raise ConfigError(
             f"{path} is a folder, not a file", hint=f"name a file in it: {path / 'mainspring.db'}"
         )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
-        raise InvalidSetting(
+        raise ConfigError(
             f"{path.parent} is not a folder, so {path} cannot be created",
             hint="name a path whose parent is a folder",
         ) from error
@@ -100,7 +100,7 @@ def _refuse_strangers(connection: sqlite3.Connection, settings: Settings) -> Non
     """Raise unless the file is ours, or belongs to nobody in particular."""
     found = int(connection.execute("PRAGMA application_id").fetchone()[0])
     if found not in {0, APPLICATION_ID}:
-        raise InvalidSetting(
+        raise ConfigError(
             f"{settings.path} is the database of another application "
             f"(application_id {found:#010x})",
             hint="name another file; Mainspring creates it",
@@ -110,7 +110,7 @@ def _refuse_strangers(connection: sqlite3.Connection, settings: Settings) -> Non
 def _make_durable(connection: sqlite3.Connection, settings: Settings) -> None:
     mode = str(connection.execute("PRAGMA journal_mode = WAL").fetchone()[0])
     if mode != "wal":
-        raise StoreUnreachable(
+        raise ConnectionFailed(
             f"the store {settings.path} cannot use a write-ahead log (mode {mode})",
             hint="put it on a local disk: network file systems lack the shared memory it needs",
         )

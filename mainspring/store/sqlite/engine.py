@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from mainspring.domain.errors import LimitReached, StoreUnreachable
+from mainspring.domain.errors import ConnectionFailed, LimitReached
 from mainspring.domain.limits import WAITING_CALLS_MAX
 from mainspring.ports.clock import Clock, utc_now
 from mainspring.store.sqlite.calls import Call, Joined, deliver
@@ -116,5 +116,5 @@ class Engine:
             call.error = self._closed_error()
         deliver(late)
 
-    def _closed_error(self) -> StoreUnreachable:
-        return StoreUnreachable(f"the store {self.settings.path} is closed", hint="open it again")
+    def _closed_error(self) -> ConnectionFailed:
+        return ConnectionFailed(f"the store {self.settings.path} is closed", hint="open it again")

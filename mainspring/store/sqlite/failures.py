@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Final
 
 from mainspring.domain.errors import (
+    ConfigError,
+    ConnectionFailed,
     InvalidInput,
-    InvalidSetting,
     MainspringError,
     OutcomeUnknown,
     PayloadTooLarge,
     StoreNotMigrated,
     StoreNotWritable,
-    StoreUnreachable,
 )
 
 #: Extended result codes keep their family in the low byte.
@@ -52,7 +52,7 @@ def _by_family(error: sqlite3.Error, address: str, *, committing: bool) -> Mains
     code = family(error)
     found: MainspringError | None = None
     if code in BUSY_CODES:
-        found = StoreUnreachable(
+        found = ConnectionFailed(
             f"the store {address} is busy: another process has kept it from being written",
             hint="end the process that holds a transaction open on this file, then try again; "
             "nothing was changed",
@@ -91,7 +91,7 @@ def _not_opened(address: str) -> MainspringError:
             f"the store {address} cannot be written: its folder is read-only",
             hint="SQLite keeps two more files beside it; give this user write access to the folder",
         )
-    return StoreUnreachable(
+    return ConnectionFailed(
         f"the store {address} cannot be opened",
         hint="check that the path exists, that this user may read and write it, and that the "
         "process has file descriptors left",
@@ -100,11 +100,11 @@ def _not_opened(address: str) -> MainspringError:
 
 def _not_readable(error: sqlite3.Error, code: int, address: str) -> MainspringError:
     if code == sqlite3.SQLITE_NOTADB:
-        return InvalidSetting(
+        return ConfigError(
             f"{address} is not a SQLite database",
             hint="give the path of a store, or of a file that does not exist yet",
         )
-    return StoreUnreachable(
+    return ConnectionFailed(
         f"the store {address} is damaged: {error}",
         hint="restore it from a backup, or recover it with: sqlite3 FILE .recover",
     )
@@ -117,6 +117,6 @@ def _input_output(
     if committing:
         # The commit record may have reached the disk before the error did.
         return OutcomeUnknown(f"{what} while a change was being committed")
-    return StoreUnreachable(
+    return ConnectionFailed(
         what, hint="look into the system's log for disk errors; nothing was changed"
     )

@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from mainspring import __version__
-from mainspring.domain.errors import Conflict, InvalidSetting
+from mainspring.domain.errors import ConfigError, Conflict
 from mainspring.ports.store import SchemaStatus
 from mainspring.store import migrations
 from mainspring.store.migrations import Migration
@@ -82,7 +82,7 @@ class Schema(Part):
         ours = {name for step in known for name in _CREATED.findall(step.sql)}
         taken = sorted(ours & {name for (name,) in unit.rows("find_tables")})
         if taken:
-            raise InvalidSetting(
+            raise ConfigError(
                 f"{self._engine.settings.path} holds tables of another application: "
                 f"{', '.join(taken)}",
                 hint="name another file; Mainspring creates it",

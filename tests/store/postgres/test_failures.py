@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import asyncpg
 import pytest
 
-from mainspring.domain.errors import InvalidSetting, OutcomeUnknown, StoreUnreachable
+from mainspring.domain.errors import ConfigError, ConnectionFailed, OutcomeUnknown
 from mainspring.domain.job import Receipt
 from mainspring.store.postgres import PostgresStore, open_postgres
 from mainspring.store.postgres.failures import Sent, shown_address, translate
@@ -38,7 +38,7 @@ async def test_nobody_there(open_store: OpenStore) -> None:
     dsn = _nobody()
     store = await open_store(dsn)
     for call in (store.now(), store.submit([new_job()]), store.migrate(phase="all")):
-        with pytest.raises(StoreUnreachable) as failed:
+        with pytest.raises(ConnectionFailed) as failed:
             await call
         assert shown_address(dsn) in str(failed.value)
         assert "geheim" not in f"{failed.value!r}{failed.value.details}{store!r}"
@@ -62,7 +62,7 @@ def test_addresses_are_shown_without_secrets(dsn: str, shown: str) -> None:
 
 
 async def test_another_kind_of_address_is_refused() -> None:
-    with pytest.raises(InvalidSetting, match="postgresql://") as failed:
+    with pytest.raises(ConfigError, match="postgresql://") as failed:
         await open_postgres("mysql://me:geheim@host/db")
     assert "geheim" not in str(failed.value)
 
@@ -77,7 +77,7 @@ async def test_an_answer_that_does_not_come_in_time(
         await connection.execute("LOCK TABLE mainspring.jobs IN ACCESS EXCLUSIVE MODE")
         with pytest.raises(OutcomeUnknown, match="no answer in time"):
             await store.submit([job])
-        with pytest.raises(StoreUnreachable, match="no answer in time"):
+        with pytest.raises(ConnectionFailed, match="no answer in time"):
             await store.get_job(job.id)
     assert await store.submit([job], repeated=True) == [Receipt(job.id)]
 
@@ -91,7 +91,7 @@ async def test_a_full_house_is_not_a_lost_change(
         await connection.execute("LOCK TABLE mainspring.jobs IN ACCESS EXCLUSIVE MODE")
         waiting = group.create_task(store.count_states())
         await asyncio.sleep(0.05)
-        with pytest.raises(StoreUnreachable):
+        with pytest.raises(ConnectionFailed):
             await store.cancel([new_job().id], reason="", force=False, actor="me")
     assert waiting.result() == {}
 
@@ -121,9 +121,9 @@ async def test_it_heals_when_the_server_comes_back(
     listener = store.wakeups.subscribe(["done"])
     await store.submit([before])
     server.kill9()
-    with pytest.raises((StoreUnreachable, OutcomeUnknown)):
+    with pytest.raises((ConnectionFailed, OutcomeUnknown)):
         await store.submit([after])
-    with pytest.raises(StoreUnreachable):
+    with pytest.raises(ConnectionFailed):
         await store.get_job(before.id)
     server.restart()
     assert await store.submit([after], repeated=True) == [Receipt(after.id)]
@@ -139,7 +139,7 @@ def test_a_refusal_is_never_unknown() -> None:
         asyncpg.LockNotAvailableError("x"),
         asyncpg.TooManyConnectionsError("x"),
     ):
-        assert type(translate(error, Sent.CHANGE, "here")) is StoreUnreachable
+        assert type(translate(error, Sent.CHANGE, "here")) is ConnectionFailed
     for broken in (ConnectionResetError(), TimeoutError(), asyncpg.AdminShutdownError("x")):
         assert type(translate(broken, Sent.CHANGE, "here")) is OutcomeUnknown
-        assert type(translate(broken, Sent.HARMLESS, "here")) is StoreUnreachable
+        assert type(translate(broken, Sent.HARMLESS, "here")) is ConnectionFailed

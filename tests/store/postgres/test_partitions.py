@@ -8,7 +8,7 @@ from typing import Protocol
 import asyncpg
 import pytest
 
-from mainspring.domain.errors import StoreUnreachable
+from mainspring.domain.errors import ConnectionFailed
 from mainspring.domain.states import JobState
 from mainspring.store.postgres import PostgresStore, open_postgres
 from mainspring.store.postgres.partitions import (
@@ -158,7 +158,7 @@ async def test_a_reader_of_history_only_delays_the_change(
     connection = await connect()
     async with connection.transaction():
         await connection.fetch("SELECT FROM mainspring.jobs_history LIMIT 1")
-        with pytest.raises(StoreUnreachable, match="refused and changed nothing"):
+        with pytest.raises(ConnectionFailed, match="refused and changed nothing"):
             await timed.prepare_partitions(0)
         await _finish(timed)
     assert await timed.prepare_partitions(0)

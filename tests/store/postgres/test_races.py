@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import asyncpg
 import pytest
 
-from mainspring.domain.errors import OutcomeUnknown, StoreUnreachable
+from mainspring.domain.errors import ConnectionFailed, OutcomeUnknown
 from mainspring.domain.job import Claimed, NewJob, NewSession, Receipt
 from mainspring.domain.outcome import ErrorInfo, Failed
 from mainspring.domain.states import JobState
@@ -262,7 +262,7 @@ async def test_a_deadlock_is_repeated(store: PostgresStore, raw: "Raw[asyncpg.Re
     assert all(each.accepted for each in settling.result())
 
 
-@pytest.mark.parametrize(("failures", "expected"), [(3, None), (100, StoreUnreachable)])
+@pytest.mark.parametrize(("failures", "expected"), [(3, None), (100, ConnectionFailed)])
 async def test_serialization_failures_are_repeated_a_few_times(
     store: PostgresStore,
     raw: "Raw[asyncpg.Record]",
@@ -323,9 +323,9 @@ async def test_what_a_killed_backend_means(
         ("submission", lambda: store.submit([job]), OutcomeUnknown),
         ("dispatch", lambda: store.settle([settlement(first)]), OutcomeUnknown),
         # Before its COMMIT a transaction is certain to be rolled back, and a read changes nothing.
-        ("dispatch", lambda: store.settle([retry]), StoreUnreachable),
-        ("submission", lambda: store.submit([_keyed()]), StoreUnreachable),
-        ("general", lambda: store.get_job(job.id), StoreUnreachable),
+        ("dispatch", lambda: store.settle([retry]), ConnectionFailed),
+        ("submission", lambda: store.submit([_keyed()]), ConnectionFailed),
+        ("general", lambda: store.get_job(job.id), ConnectionFailed),
     ]
     for role, call, expected in calls:
         error = await _broken_while_blocked(raw, role, "jobs", call)

@@ -9,7 +9,7 @@ from typing import Protocol
 import asyncpg
 import pytest
 
-from mainspring.domain.errors import Conflict, InvalidSetting, StoreNewer, StoreNotMigrated
+from mainspring.domain.errors import ConfigError, Conflict, StoreNewer, StoreNotMigrated
 from mainspring.domain.states import CLAIMABLE, CLOSED_ATTEMPTS, FINAL, HELD, LIVE
 from mainspring.store.postgres import PostgresStore, open_postgres, pool
 from mainspring.store.postgres.partitions import PARENTS
@@ -125,7 +125,7 @@ async def test_an_old_server_is_refused_by_its_version(
 ) -> None:
     monkeypatch.setattr(pool, "OLDEST_MAJOR", 99)
     store = await open_postgres(dsn)
-    with pytest.raises(InvalidSetting, match=r"PostgreSQL 1[58]\.\d+, Mainspring needs 99"):
+    with pytest.raises(ConfigError, match=r"PostgreSQL 1[58]\.\d+, Mainspring needs 99"):
         await store.now()
     await store.close()
 

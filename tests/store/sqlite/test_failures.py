@@ -5,15 +5,15 @@ import sqlite3
 import pytest
 
 from mainspring.domain.errors import (
+    ConfigError,
+    ConnectionFailed,
     InvalidInput,
-    InvalidSetting,
     MainspringError,
     OutcomeUnknown,
     PayloadTooLarge,
     SessionLost,
     StoreNotMigrated,
     StoreNotWritable,
-    StoreUnreachable,
 )
 from mainspring.store.sqlite.failures import translate
 
@@ -28,18 +28,18 @@ def _error(name: str, message: str = "told by SQLite") -> sqlite3.Error:
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("SQLITE_BUSY", StoreUnreachable),
-        ("SQLITE_BUSY_RECOVERY", StoreUnreachable),
-        ("SQLITE_LOCKED", StoreUnreachable),
-        ("SQLITE_PROTOCOL", StoreUnreachable),
+        ("SQLITE_BUSY", ConnectionFailed),
+        ("SQLITE_BUSY_RECOVERY", ConnectionFailed),
+        ("SQLITE_LOCKED", ConnectionFailed),
+        ("SQLITE_PROTOCOL", ConnectionFailed),
         ("SQLITE_FULL", StoreNotWritable),
         ("SQLITE_IOERR_SHMSIZE", StoreNotWritable),
         ("SQLITE_READONLY", StoreNotWritable),
         ("SQLITE_READONLY_DBMOVED", StoreNotWritable),
-        ("SQLITE_CANTOPEN", StoreUnreachable),
-        ("SQLITE_NOTADB", InvalidSetting),
-        ("SQLITE_CORRUPT", StoreUnreachable),
-        ("SQLITE_IOERR_READ", StoreUnreachable),
+        ("SQLITE_CANTOPEN", ConnectionFailed),
+        ("SQLITE_NOTADB", ConfigError),
+        ("SQLITE_CORRUPT", ConnectionFailed),
+        ("SQLITE_IOERR_READ", ConnectionFailed),
         ("SQLITE_CONSTRAINT_CHECK", InvalidInput),
         ("SQLITE_TOOBIG", PayloadTooLarge),
     ],

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from mainspring.domain.errors import InvalidSetting, StoreNotWritable, StoreUnreachable
+from mainspring.domain.errors import ConfigError, ConnectionFailed, StoreNotWritable
 from mainspring.domain.states import JobState
 from mainspring.store.sqlite import open_sqlite
 from mainspring.testing.builders import new_job
@@ -30,21 +30,21 @@ async def test_the_parent_folder_is_created(tmp_path: Path) -> None:
 
 
 async def test_a_folder_is_no_store(tmp_path: Path) -> None:
-    with pytest.raises(InvalidSetting, match="is a folder") as caught:
+    with pytest.raises(ConfigError, match="is a folder") as caught:
         await open_sqlite(tmp_path)
     assert "name a file" in caught.value.hint
 
 
 async def test_a_file_is_no_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    with pytest.raises(InvalidSetting, match="is not a folder"):
+    with pytest.raises(ConfigError, match="is not a folder"):
         await open_sqlite(tmp_path / "file" / "store.db")
 
 
 @pytest.mark.parametrize("content", [b"plain text, no database\n" * 100, b"\x00" * 4_096])
 async def test_a_file_of_something_else_is_no_store(path: Path, content: bytes) -> None:
     path.write_bytes(content)
-    with pytest.raises(InvalidSetting, match="is not a SQLite database"):
+    with pytest.raises(ConfigError, match="is not a SQLite database"):
         await open_sqlite(path)
     assert path.read_bytes() == content
 
@@ -54,7 +54,7 @@ async def test_another_applications_database_is_left_alone(path: Path) -> None:
     other.executescript("PRAGMA application_id = 252006673; CREATE TABLE jobs (x);")
     other.close()
     before = path.read_bytes()
-    with pytest.raises(InvalidSetting, match="another application"):
+    with pytest.raises(ConfigError, match="another application"):
         await open_sqlite(path)
     assert path.read_bytes() == before
 
@@ -64,7 +64,7 @@ async def test_names_that_are_taken_are_told(path: Path) -> None:
     other.executescript("CREATE TABLE jobs (x); CREATE TABLE queues (x); CREATE TABLE mine (x);")
     other.close()
     store = await open_sqlite(path)
-    with pytest.raises(InvalidSetting, match="tables of another application: jobs, queues"):
+    with pytest.raises(ConfigError, match="tables of another application: jobs, queues"):
         await store.migrate(phase="all")
     await store.close()
 
@@ -87,7 +87,7 @@ async def test_a_damaged_file_is_told(path: Path) -> None:
     with path.open("r+b") as file:
         file.seek(4_096)
         file.write(os.urandom(path.stat().st_size - 4_096))
-    with pytest.raises(StoreUnreachable, match="is damaged"):
+    with pytest.raises(ConnectionFailed, match="is damaged"):
         await open_sqlite(path)
 
 

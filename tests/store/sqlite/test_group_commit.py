@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mainspring.domain.errors import InvalidInput, StoreNotWritable, StoreUnreachable
+from mainspring.domain.errors import ConnectionFailed, InvalidInput, StoreNotWritable
 from mainspring.domain.states import JobState
 from mainspring.ports.clock import monotonic
 from mainspring.store.sqlite import SqliteStore, open_sqlite
@@ -109,7 +109,7 @@ async def test_closing_waits_for_what_was_accepted(store: SqliteStore, path: Pat
     await asyncio.wait([submitted], timeout=0)
     await store.close()
     assert len(await submitted) == 500
-    with pytest.raises(StoreUnreachable, match="closed"):
+    with pytest.raises(ConnectionFailed, match="closed"):
         await store.submit([new_job()])
     await store.close()
     again = await open_sqlite(path)
@@ -131,7 +131,7 @@ async def test_a_database_that_stays_busy_is_told_in_time(path: Path) -> None:
     await store.migrate(phase="all")
     with _held_by_another(path):
         begun = monotonic()
-        with pytest.raises(StoreUnreachable, match=f"{path} is busy"):
+        with pytest.raises(ConnectionFailed, match=f"{path} is busy"):
             await store.submit([new_job()])
         assert 0.1 < monotonic() - begun < 5
     await store.submit([new_job()])

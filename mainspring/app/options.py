@@ -1,0 +1,150 @@
+"""The options of a submission: one set of names for decorator, ``.options()``, clients and CLI."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict
+
+import msgspec
+
+from mainspring.app.durations import milliseconds
+from mainspring.app.uniqueness import Unique, check_unique, unique_key
+from mainspring.domain.errors import InvalidInput, NaiveDatetime, UnknownOption
+from mainspring.domain.job import ON_DUPLICATE, UNIQUE_WHILE
+from mainspring.domain.names import check_choice, suggestion
+from mainspring.ports.gateway import Submission
+
+if TYPE_CHECKING:
+    from mainspring.app.codec import Codec
+    from mainspring.app.handlers import Retry
+
+
+class Options(TypedDict, total=False):
+    """What may be chosen for a submission. ``None`` is the same as not given."""
+
+    queue: str | None
+    priority: str | int | None
+    #: Not before this much time has passed: ``"15m"`` or a ``timedelta``.
+    delay: str | timedelta | None
+    #: Not before this instant, which must have a zone.
+    at: datetime | None
+    #: The submission key: repeated with the same body it names the same job.
+    key: str | None
+    #: At most one live job: of this text, of equal payloads (``True``), or of equal members.
+    unique: str | bool | tuple[str, ...] | None
+    #: Until when ``unique`` holds: while the job is ``live``, or ``waiting`` (not yet begun).
+    unique_while: Literal["live", "waiting"] | None
+    #: What a second one does: return the ``existing``, ``reject``, or ``replace`` a waiting one.
+    on_duplicate: Literal["existing", "reject", "replace"] | None
+    timeout: str | timedelta | None
+    max_attempts: int | None
+    retry: "Retry | None"
+    #: What handlers pass on as their idempotency key; the job's id if not given.
+    effect_key: str | None
+    tenant: str | None
+
+
+class Chosen(msgspec.Struct, frozen=True):
+    """Options as they were read: members of a ``Submission``, and what ``unique`` asks for."""
+
+    fields: dict[str, Any] = {}
+    unique: Unique | None = None
+
+    def extended(self, more: "Chosen") -> "Chosen":
+        """Return these options with others on top."""
+        unique = self.unique if more.unique is None else more.unique
+        fields = self.fields | more.fields
+        if more.fields.get("delay_ms") is not None:
+            fields["due_at"] = None
+        if more.fields.get("due_at") is not None:
+            fields["delay_ms"] = None
+        return Chosen(fields, unique)
+
+    def applied(self, submission: Submission, codec: "Codec | None") -> Submission:
+        """Return a submission with these options; without a codec nothing knows defaults."""
+        if self is NOTHING:
+            return submission
+        fields = dict(self.fields)
+        if self.unique is not None:
+            members = codec.members(submission.payload) if codec else _members(submission.payload)
+            fields["unique_key"] = unique_key(self.unique, submission.kind, members)
+        elif "on_duplicate" in fields:
+            fields["unique_key"] = _key_as_unique(fields)
+        return msgspec.structs.replace(submission, **fields)
+
+
+NOTHING: Final = Chosen()
+OPTION_NAMES: Final = tuple(Options.__annotations__)
+
+
+def read_options(given: Mapping[str, Any]) -> Chosen:
+    """Return the options that were given, checked, or raise naming the one that is wrong."""
+    for name in given:
+        if name not in OPTION_NAMES:
+            raise UnknownOption(f"there is no option {name!r}", hint=suggestion(name, OPTION_NAMES))
+    options = {name: value for name, value in given.items() if value is not None}
+    if "delay" in options and "at" in options:
+        raise InvalidInput("delay and at: both were given", hint="give one of them")
+    fields: dict[str, Any] = {
+        name: options[name]
+        for name in ("queue", "priority", "key", "effect_key", "tenant")
+        if name in options
+    }
+    _read_times(options, fields)
+    _read_retry(options, fields)
+    unique = check_unique(options["unique"]) if "unique" in options else None
+    if "unique_while" in options:
+        chosen = check_choice("unique_while", options["unique_while"], UNIQUE_WHILE)
+        fields["unique_while"] = chosen
+    if "on_duplicate" in options:
+        chosen = check_choice("on_duplicate", options["on_duplicate"], ON_DUPLICATE)
+        fields["on_duplicate"] = chosen
+    return Chosen(fields, unique)
+
+
+def _members(payload: bytes) -> dict[str, Any]:
+    found = msgspec.json.decode(payload)
+    return found if isinstance(found, dict) else {}
+
+
+def _key_as_unique(fields: dict[str, Any]) -> str:
+    """Return the key as a unique key: that is what ``key`` with ``on_duplicate`` means."""
+    key = fields.pop("key", None)
+    if not isinstance(key, str):
+        raise InvalidInput(
+            "on_duplicate: nothing says what a duplicate is",
+            hint='add unique=("parameter",), unique=True, or a key',
+        )
+    return key
+
+
+def _read_times(options: Mapping[str, Any], fields: dict[str, Any]) -> None:
+    for name in ("delay", "timeout"):
+        if name in options:
+            fields[f"{name}_ms"] = milliseconds(options[name], name=name)
+    at = options.get("at")
+    if at is None:
+        return
+    if not isinstance(at, datetime):
+        raise InvalidInput(
+            f"at: {at!r} is not an instant", hint="give a datetime with a zone, or use delay"
+        )
+    if at.tzinfo is None:
+        raise NaiveDatetime(f"at: {at.isoformat()} has no time zone")
+    fields["due_at"] = at.isoformat()
+
+
+def _read_retry(options: Mapping[str, Any], fields: dict[str, Any]) -> None:
+    retry = options.get("retry")
+    if retry is not None:
+        if not hasattr(retry, "backoff"):
+            raise InvalidInput(f"retry: {retry!r} is no Retry", hint="Retry(max_attempts=3)")
+        if retry.on:
+            raise InvalidInput(
+                "retry: on= cannot be chosen for one submission",
+                hint="which errors are retried is the handler's: give it to @app.job",
+            )
+        fields["max_attempts"] = retry.max_attempts
+        fields["max_crashes"] = retry.max_crashes
+        fields["backoff"] = msgspec.structs.asdict(retry.backoff())
+    if "max_attempts" in options:
+        fields["max_attempts"] = options["max_attempts"]
