@@ -63,10 +63,9 @@ async def status(*, check: Annotated[bool, Parameter(negative="")] = False, opti
     check
         Exit 8 when something is pending or unknown.
     """
-    from mainspring.runtime.assemble import open_store, refuse_missing_file
+    from mainspring.runtime.assemble import open_store_to_look
 
-    refuse_missing_file(options.settings())
-    store = await open_store(options.settings())
+    store = await open_store_to_look(options.settings())
     try:
         found = await store.schema_status()
     finally:
@@ -91,9 +90,9 @@ async def sql(*, phase: Phase = "all", pending: bool = True, options: Given) -> 
     pending
         Only what the store lacks; --no-pending prints everything and asks no store.
     """
-    from mainspring.runtime.assemble import open_store
+    from mainspring.runtime.assemble import open_store_to_look
 
-    store = await open_store(options.settings())
+    store = await open_store_to_look(options.settings())
     try:
         if not pending and phase == "all":
             out(store.migration_sql(pending=None))

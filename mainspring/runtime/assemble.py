@@ -7,6 +7,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import cast
 
+import msgspec
+
 from mainspring.dispatcher.gateway import LocalGateway
 from mainspring.dispatcher.judgement import Dice, fixed_dice
 from mainspring.domain.errors import ConfigError, StoreNotMigrated
@@ -96,15 +98,27 @@ async def open_client_gateway(settings: Settings) -> AsyncIterator[ClientGateway
         await desk.close()
 
 
+async def open_store_to_look(settings: Settings) -> Store:
+    """Open a store to learn its schema; a SQLite file that is not there is not made for that."""
+    if _is_missing(sqlite_path(settings.store_url)):
+        # What an empty file would answer.
+        settings = msgspec.structs.replace(settings, store_url="sqlite://:memory:")
+    return await open_store(settings)
+
+
 def refuse_missing_file(settings: Settings) -> None:
     """Raise when the settings name a SQLite file that is not there: opening would make it."""
     path = sqlite_path(settings.store_url)
-    if path is None or path == ":memory:" or Path(path).exists():
+    if not _is_missing(path):
         return
     hint = None
     if settings.store_url == DEV_STORE:
         hint = "mainspring dev makes one here; or name another: --store, MAINSPRING_STORE"
     raise StoreNotMigrated(f"there is no store at {path}", hint=hint)
+
+
+def _is_missing(path: str | None) -> bool:
+    return path is not None and path != ":memory:" and not Path(path).exists()
 
 
 async def _open_ready(settings: Settings) -> Store:

@@ -8,12 +8,12 @@ from mainspring.testing.history import History, check
 from mainspring.testing.servers import PostgresServer
 from tests.chaos.fleet import Fleet
 from tests.chaos.run import (
+    begin_long_work,
     gather,
     migrate,
     open_ledger,
     seed_of_this_run,
-    until_a_zombie_ends,
-    until_begun,
+    until_a_zombie_reports,
     until_lost,
     wait_until_final,
 )
@@ -51,13 +51,12 @@ async def _run_with(planted: str, store_url: str, folder: Path) -> History:
             fleet.start()
             await ledger.until_workers(2)
             for number in range(3):
-                await ledger.submit_long(8)
                 living = fleet.living()
                 keeper = living[number % len(living)]
-                await until_begun(fleet, ledger, keeper)
+                await begin_long_work(fleet, ledger, keeper)
                 fleet.freeze(keeper, children=False)
                 await until_lost(ledger, fleet)
-                await until_a_zombie_ends(ledger, fleet)
+                await until_a_zombie_reports(ledger, fleet)
                 fleet.thaw(keeper)
             await wait_until_final(ledger, fleet)
             fleet.stop()

@@ -10,13 +10,14 @@ from mainspring.testing.history import History
 from tests.chaos.fleet import Fleet
 from tests.chaos.run import (
     Ledger,
+    begin_long_work,
+    freeze_between_writes,
     gather,
     migrate,
     open_ledger,
     prove,
     seed_of_this_run,
-    until_a_zombie_ends,
-    until_begun,
+    until_a_zombie_reports,
     until_lost,
     wait_until_final,
 )
@@ -45,7 +46,7 @@ async def test_a_frozen_worker_changes_nothing_when_it_wakes(
             fleet.start()
             await ledger.until_workers(2)
             for number in range(ROUNDS):
-                await _freeze_one(ledger, fleet, number, way)
+                await _freeze_one(ledger, fleet, store_url, number, way)
             await wait_until_final(ledger, fleet)
             fleet.stop()
             history = await gather(ledger, fleet, store_url)
@@ -56,16 +57,15 @@ async def test_a_frozen_worker_changes_nothing_when_it_wakes(
         assert stale_endings(history) > 0, "no zombie ended its work: nothing was shown"
 
 
-async def _freeze_one(ledger: Ledger, fleet: Fleet, number: int, way: str) -> None:
+async def _freeze_one(ledger: Ledger, fleet: Fleet, store_url: str, number: int, way: str) -> None:
     """Freeze a worker in the middle of long work, wait for the others to take over, thaw it."""
-    await ledger.submit_long(8)
     living = fleet.living()
     keeper = living[number % len(living)]
-    await until_begun(fleet, ledger, keeper)
-    fleet.freeze(keeper, children=way == "whole_worker")
+    await begin_long_work(fleet, ledger, keeper)
+    await freeze_between_writes(fleet, store_url, keeper, children=way == "whole_worker")
     await until_lost(ledger, fleet)
     if way == "deaf_children":
-        await until_a_zombie_ends(ledger, fleet)
+        await until_a_zombie_reports(ledger, fleet)
     fleet.thaw(keeper)
 
 

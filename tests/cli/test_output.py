@@ -148,6 +148,7 @@ def test_migrations_are_told_in_every_way(mainspring: Commands) -> None:
     assert "next: mainspring db migrate" in pending.err
     sql = mainspring("db", "sql", expect=0).out
     assert "CREATE TABLE" in sql
+    assert not mainspring.store.exists()
     done = mainspring("db", "migrate", expect=0)
     assert done.out.startswith("applied  0001_")
     again = mainspring("db", "migrate", expect=0)

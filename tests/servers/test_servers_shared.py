@@ -5,7 +5,7 @@ import json
 import os
 import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -126,6 +126,19 @@ def test_a_host_starts_each_server_once_for_all_guests(host: ServerHost, starts:
     assert starts.stopped == ["postgres_18"]
     with pytest.raises((ConnectionError, FileNotFoundError)):
         guests[0].use("postgres_18")
+
+
+def test_guests_that_come_all_at_once_are_heard(host: ServerHost) -> None:
+    host.use("postgres_18")
+    guests = [ServerGuest(host.address()) for _ in range(100)]
+    together = threading.Barrier(len(guests))
+
+    def ask(guest: ServerGuest) -> Mapping[str, str]:
+        together.wait()
+        return guest.use("postgres_18")
+
+    with ThreadPoolExecutor(len(guests)) as pool:
+        assert list(pool.map(ask, guests)) == [{"dsn": "x"}] * len(guests)
 
 
 def test_guests_get_the_same_refusals_as_their_host(host: ServerHost, starts: Starts) -> None:

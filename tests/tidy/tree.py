@@ -44,7 +44,8 @@ class Tree:
         found: list[Path] = []
         for folder, folders, names in os.walk(self.root):
             folders[:] = [name for name in folders if name not in NOT_OURS]
-            found += [Path(folder, name) for name in names]
+            # In a second worktree .git is a file, with an absolute path in it.
+            found += [Path(folder, name) for name in names if name not in NOT_OURS]
         return sorted(path for path in found if not path.is_symlink())
 
     def below(self, *folders: str, suffix: str) -> list[Path]:

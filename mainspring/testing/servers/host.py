@@ -136,6 +136,8 @@ class _Reception(socketserver.ThreadingUnixStreamServer):
     """One thread a question: a server that starts must not keep others from theirs."""
 
     daemon_threads = True
+    # Whoever finds the queue full is refused at once (EAGAIN), and all workers begin together.
+    request_queue_size = 128
 
     def __init__(self, host: ServerHost) -> None:
         self.host = host

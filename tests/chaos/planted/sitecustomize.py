@@ -6,13 +6,14 @@ planted bug must be caught by the checker, or the checker proves nothing.
 
 import importlib.abc
 import importlib.machinery
+import json
 import math
 import os
 import re
 import sys
 from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import Final
+from typing import Any, Final
 
 _BUGS: Final = frozenset(os.environ.get("MAINSPRING_PLANTED_BUGS", "").split(",")) - {""}
 
@@ -84,6 +85,24 @@ def _change_gateway(module: ModuleType) -> None:
         return type(answer)(cancelling=(), lost=())
 
     module.LocalGateway.pulse = pulse
+    _note_reports(module)
+
+
+def _note_reports(module: ModuleType) -> None:
+    """Write down which reports the store has answered: only then a zombie has done its worst."""
+    from mainspring.domain.ids import show_job
+
+    told = module.LocalGateway.report
+
+    async def report(self: object, reports: Sequence[Any]) -> object:
+        answers = await told(self, reports)
+        with open(os.environ["CHAOS_EFFECTS"], "ab", buffering=0) as log:  # noqa: ASYNC230, PTH123
+            for item in reports:
+                line = {"event": "reported", "job": show_job(item.job_id), "attempt": item.attempt}
+                log.write(json.dumps(line | {"pid": os.getpid()}).encode() + b"\n")
+        return answers
+
+    module.LocalGateway.report = report
 
 
 _CHANGES: Final[dict[str, Callable[[ModuleType], None]]] = {
