@@ -9,6 +9,7 @@ TypedDict, NamedTuple, attrs, msgspec structs, unions, containers) and pydantic 
 import difflib
 import inspect
 import re
+import types
 import typing
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -23,6 +24,7 @@ from mainspring.domain.payload import check_finite
 _ERRORS_SHOWN_MAX: Final = 3
 _PATH: Final = re.compile(r" - at `([^`]+)`$")
 _UNKNOWN: Final = re.compile(r"unknown field `([^`]+)`")
+_UNIONS: Final = (typing.Union, types.UnionType)
 _MISSING: Final = re.compile(r"missing required field `([^`]+)`")
 
 
@@ -111,6 +113,9 @@ class Codec:
         """Return the JSON Schema of the payload, as text."""
         try:
             schema = msgspec.json.schema(self._struct, schema_hook=_schema_of)
+        except _UnreadableError as error:
+            # Told now: else every job of this kind would be accepted, and then die.
+            raise TypeError(f"{self._kind}: {error}") from None
         except (TypeError, ValueError):
             schema = {"type": "object"}
         return msgspec.json.encode(_hoisted(schema), order="deterministic").decode()
@@ -151,7 +156,9 @@ def _hints(kind: str, function: Callable[..., Any]) -> dict[str, Any]:
 
 def _is_context(parameter: inspect.Parameter, hints: Mapping[str, Any]) -> bool:
     hint = hints.get(parameter.name)
-    return hint is Context or typing.get_origin(hint) is Context
+    # ``Context | None`` too: who calls the plain function in a test may pass nothing.
+    choices = typing.get_args(hint) if typing.get_origin(hint) in _UNIONS else (hint,)
+    return any(item is Context or typing.get_origin(item) is Context for item in choices)
 
 
 def _struct(
@@ -205,6 +212,8 @@ def _to_plain(value: Any) -> Any:
 
 
 def _from_plain(wanted: type, value: Any) -> Any:
+    if wanted is object:
+        return value
     validate = getattr(wanted, "model_validate", None)
     if validate is None:
         raise TypeError(f"cannot read a {wanted!r} from JSON")
@@ -223,7 +232,17 @@ def _in_one_line(error: ValueError) -> str:
     return "; ".join(f"{'.'.join(map(str, one['loc'])) or 'value'}: {one['msg']}" for one in found)
 
 
+class _UnreadableError(Exception):
+    def __init__(self, wanted: type) -> None:
+        super().__init__(
+            f"a parameter of type {wanted.__name__} cannot be read from JSON; use plain types, "
+            "a dataclass, a TypedDict, a msgspec Struct or a pydantic model"
+        )
+
+
 def _schema_of(wanted: type) -> dict[str, Any]:
+    if wanted is object:
+        return {}
     schema = getattr(wanted, "model_json_schema", None)
     if schema is not None:
         # Names of its own: models of different modules may be called alike.
@@ -231,7 +250,7 @@ def _schema_of(wanted: type) -> dict[str, Any]:
         found = dict(schema(ref_template=f"#/$defs/{place}_{{model}}"))
         inner = found.pop("$defs", {})
         return found | {"$defs": {f"{place}_{name}": inner[name] for name in inner}}
-    raise NotImplementedError
+    raise _UnreadableError(wanted)
 
 
 def _hoisted(schema: dict[str, Any]) -> dict[str, Any]:

@@ -101,6 +101,8 @@ def codec_for(hint: Any, *, default: Any = msgspec.UNSET, returns: Any = Any) ->
 
 
 _CASES: list[tuple[Any, Any]] = [
+    (object, {"a": [1, None]}),
+    (dict[str, object], {"a": [1, None], "b": {"c": "d"}}),
     (int, 7),
     (int, 10**40),
     (int, -(2**63)),
@@ -395,6 +397,12 @@ def test_what_has_no_name_is_refused_at_declaration() -> None:
 def test_an_annotation_that_cannot_be_resolved_is_refused_by_name(hint: str) -> None:
     with pytest.raises(TypeError, match=r"^test\.kind: (the|an) annotation .*cannot be resolved"):
         codec_for(hint)
+
+
+@pytest.mark.parametrize("hint", [Codec, dict[str, Codec], list[Codec] | None])
+def test_a_type_that_json_cannot_fill_is_refused_at_declaration(hint: Any) -> None:
+    with pytest.raises(TypeError, match=r"^test\.kind: a parameter of type Codec cannot be read"):
+        codec_for(hint).schema()
 
 
 def test_types_that_json_cannot_tell_apart_are_refused_at_declaration() -> None:

@@ -177,6 +177,8 @@ def test_a_decorated_function_is_still_the_function(app: App) -> None:
     assert add(1) == 3
     assert add(1, b=5) == 6
     assert asyncio.run(double(None, a=4)) == 8
+    assert double.handler.takes_context
+    assert double.call(a=4).payload == b'{"a":4}'
     assert (add.__name__, add.__doc__, add.__wrapped__) == ("add", "Add.", add.function)
     with pytest.raises(TypeError):
         add()
