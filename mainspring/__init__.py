@@ -41,6 +41,7 @@ __all__ = [
     "RetryAfter",
     "Snooze",
     "__version__",
+    "backoff",
     "connect",
     "connect_sync",
 ]
@@ -67,12 +68,15 @@ _HOME: Final = {
     "MainspringError": "mainspring.domain.errors",
     "NotFound": "mainspring.domain.errors",
     "ResultTimeout": "mainspring.domain.errors",
-    "Retry": "mainspring.app.handlers",
+    "Retry": "mainspring.app.retries",
     "RetryAfter": "mainspring.app.signals",
     "Snooze": "mainspring.app.signals",
+    "backoff": "mainspring.app.backoff",
     "connect": "mainspring.runtime.connect",
     "connect_sync": "mainspring.runtime.connect",
 }
+#: Names that are modules themselves.
+_MODULES: Final = ("backoff",)
 
 
 def __getattr__(name: str) -> object:
@@ -80,7 +84,8 @@ def __getattr__(name: str) -> object:
     home = _HOME.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found: object = getattr(importlib.import_module(home), name)
+    module = importlib.import_module(home)
+    found: object = module if name in _MODULES else getattr(module, name)
     globals()[name] = found
     return found
 

@@ -1,11 +1,12 @@
 from typing import Final
 
+from mainspring.app import backoff as backoff
 from mainspring.app.context import Context as Context
 from mainspring.app.declare import Call as Call
 from mainspring.app.declare import Failure as Failure
 from mainspring.app.declare import Job as Job
-from mainspring.app.handlers import Retry as Retry
 from mainspring.app.handles import Handle as Handle
+from mainspring.app.retries import Retry as Retry
 from mainspring.app.signals import Cancelled as Cancelled
 from mainspring.app.signals import Fail as Fail
 from mainspring.app.signals import RetryAfter as RetryAfter
@@ -54,6 +55,7 @@ __all__ = [
     "RetryAfter",
     "Snooze",
     "__version__",
+    "backoff",
     "connect",
     "connect_sync",
 ]

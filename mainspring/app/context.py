@@ -3,10 +3,11 @@
 import threading
 from collections.abc import Callable
 from datetime import datetime
-from typing import TYPE_CHECKING, Generic, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from mainspring.app.signals import Cancelled
 from mainspring.domain.ids import show_job
+from mainspring.ports.clock import utc_now
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -33,6 +34,14 @@ class ProgressSink(Protocol):
 
     def __call__(self, done: float, total: float | None, note: str) -> None:
         """Take the latest state."""
+        ...
+
+
+class HeartbeatSink(Protocol):
+    """Takes a sign of life of one attempt."""
+
+    def __call__(self) -> None:
+        """Take it."""
         ...
 
 
@@ -76,6 +85,7 @@ class Context(Generic[Deps]):
         "_cancelled",
         "_deps",
         "_effect_key",
+        "_heartbeat",
         "_job_id",
         "_progress",
         "attempt",
@@ -110,6 +120,7 @@ class Context(Generic[Deps]):
         log: LogSink,
         progress: ProgressSink,
         cancelled: threading.Event | Callable[[], bool],
+        heartbeat: HeartbeatSink | None = None,
     ) -> None:
         """Describe one attempt; made by the worker, or by tests."""
         # Shown when asked for: most handlers never do, and it is the dearest part of a context.
@@ -131,6 +142,7 @@ class Context(Generic[Deps]):
         self._deps = deps
         self._progress = progress
         self._cancelled = cancelled
+        self._heartbeat = heartbeat
 
     @property
     def job_id(self) -> str:
@@ -146,7 +158,9 @@ class Context(Generic[Deps]):
     def deps(self) -> Deps:
         """Return what the app's lifespan yielded."""
         if self._deps is None:
-            raise RuntimeError("this app has no lifespan, so there are no dependencies")
+            raise RuntimeError(
+                "there are no dependencies: the app has no lifespan, or this context no deps"
+            )
         return self._deps
 
     @property
@@ -164,6 +178,36 @@ class Context(Generic[Deps]):
         """Tell how far this is; shown on the command line and the page. Cheap to call often."""
         self._progress(done, total, note)
 
+    def heartbeat(self) -> None:
+        """Show a sign of life, for a handler with ``heartbeat=``. Progress and log do as well."""
+        if self._heartbeat is not None:
+            self._heartbeat()
+
     def __repr__(self) -> str:
         """Name the attempt."""
         return f"<Context {self.kind} {self.job_id}:{self.attempt}>"
+
+
+def _drop_line(level: str, message: str, fields: dict[str, object]) -> None:
+    """Keep nothing."""
+
+
+def _drop_progress(done: float, total: float | None, note: str) -> None:
+    """Keep nothing."""
+
+
+def bare_context(*, kind: str, queue: str = "default") -> Context[Any]:
+    """Return the context of no attempt in particular: what it is told goes nowhere."""
+    now = utc_now()
+    return Context(
+        job_id=bytes(16),
+        attempt=1,
+        kind=kind,
+        queue=queue,
+        due_at=now,
+        started_at=now,
+        created_at=now,
+        log=_drop_line,
+        progress=_drop_progress,
+        cancelled=lambda: False,
+    )

@@ -8,15 +8,18 @@
 b'{"order_id":7}'
 """
 
-from collections.abc import Callable, Coroutine, Iterator
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
+from datetime import timedelta
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, Unpack, cast, overload
 
 import msgspec
 
-from mainspring.app.context import Context
-from mainspring.app.handlers import Handler, handler_info, mode_of
+from mainspring.app.context import Context, bare_context
+from mainspring.app.handlers import Handler, handler_info, heartbeat_ms, mode_of
 from mainspring.app.handles import Handle
+from mainspring.app.middleware import Middleware
 from mainspring.app.options import NOTHING, OPTION_NAMES, Chosen, Options, read_options
 from mainspring.domain.errors import Conflict, InvalidInput, UnknownOption
 from mainspring.domain.names import suggestion
@@ -138,6 +141,41 @@ class Job(Generic[P, R]):
         """Return the same job, submitting after the session's commit."""
         return self._through(self.app.deferred(session))
 
+    def run(self, *args: Any, ctx: Context[Any] | None = None, **kwargs: Any) -> R:
+        """Run the handler here and now as a worker would: checked, inside its middleware.
+
+        >>> export.run(spec, ctx=testing.context(attempt=2))
+
+        Arguments and result go through JSON, as they do on their way to a worker. An async
+        handler gets a loop of its own; where one runs already, await ``arun``.
+        """
+        handler = self.handler
+        if handler.is_async:
+            _refuse_running_loop()
+            found: R = asyncio.run(self.arun(*args, ctx=ctx, **kwargs))
+            return found
+        arguments = handler.decode(handler.codec.encode(args, kwargs))
+        value = handler.invoke(lambda: ctx or self._context(), arguments)
+        return self._returned(value)
+
+    async def arun(self, *args: Any, ctx: Context[Any] | None = None, **kwargs: Any) -> R:
+        """Run the handler here and now as a worker would, on the loop that runs."""
+        handler = self.handler
+        arguments = handler.decode(handler.codec.encode(args, kwargs))
+        if handler.is_async:
+            value = await handler.ainvoke(lambda: ctx or self._context(), arguments)
+        else:
+            value = handler.invoke(lambda: ctx or self._context(), arguments)
+        return self._returned(value)
+
+    def _context(self) -> Context[Any]:
+        return bare_context(kind=self.kind, queue=self.handler.info.queue)
+
+    def _returned(self, value: object) -> R:
+        codec = self.handler.codec
+        found: R = codec.decode_result(codec.encode_result(value))
+        return found
+
     def _through(self, door: Door) -> "Job[P, R]":
         return Job(self.function, self.handler, self.app, chosen=self._chosen, door=door)
 
@@ -180,6 +218,8 @@ class HandlerOptions(Options, total=False):
     kind: str | None
     #: Run in a process of its own, which is really killed on timeout or cancel.
     isolated: bool
+    #: An attempt that shows no sign of life (progress, log, heartbeat) for so long is stopped.
+    heartbeat: str | timedelta | None
     #: The job that is submitted, in the same transaction, when one of these goes dead; it
     #: receives a ``Failure``.
     on_exhausted: "str | Job[..., Any] | None"
@@ -200,10 +240,17 @@ class App:
         name: str,
         *,
         lifespan: Callable[[], AbstractAsyncContextManager[Any]] | None = None,
+        middleware: Sequence[Middleware] = (),
     ) -> None:
-        """Make an empty app. ``lifespan`` yields what ``ctx.deps`` holds, once per process."""
+        """Make an empty app.
+
+        ``lifespan`` yields what ``ctx.deps`` holds, once per process. Each of ``middleware`` takes
+        the context of an attempt and returns a context manager, which is entered around the
+        handler, where the handler runs; the first one is the outermost.
+        """
         self.name = name
         self.lifespan = lifespan
+        self.middleware = tuple(middleware)
         self.handlers: dict[str, Handler] = {}
         self._doors: list[Door] = []
 
@@ -247,7 +294,13 @@ class App:
                 hint="give one of them another name with kind=",
             )
         retry_on = retry.on if retry else ()
-        handler = Handler(function, kind=name, info=info, retry_on=retry_on, mode=mode)
+        handler = Handler(
+            function,
+            info=info,
+            retry_on=retry_on,
+            heartbeat_ms=heartbeat_ms(options.get("heartbeat"), info.timeout_ms),
+            middleware=self.middleware,
+        )
         self.handlers[name] = handler
         return Job(function, handler, self, chosen=chosen)
 
@@ -295,6 +348,14 @@ def _defaults(options: HandlerOptions) -> Chosen:
     chosen = read_options(plain)
     fields = {name: item for name, item in chosen.fields.items() if name not in _DECLARED_FIELDS}
     return Chosen(fields, chosen.unique)
+
+
+def _refuse_running_loop() -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise Conflict("run() would stop the loop that runs here", hint="await arun()")
 
 
 def _unwired(connection: object) -> InvalidInput:

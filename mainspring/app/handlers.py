@@ -3,25 +3,24 @@
 import inspect
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 import msgspec
 
 from mainspring.app.codec import Codec
+from mainspring.app.context import Context
 from mainspring.app.durations import milliseconds
+from mainspring.app.middleware import Middleware, await_inside, call_inside
 from mainspring.app.options import Options
+from mainspring.app.retries import Retry, check_retry
 from mainspring.domain.errors import InvalidInput
 from mainspring.domain.job import (
-    DEFAULT_MAX_ATTEMPTS,
-    DEFAULT_MAX_CRASHES,
     DEFAULT_QUEUE,
     DEFAULT_TIMEOUT_MS,
-    Backoff,
     HandlerInfo,
     Priority,
 )
 from mainspring.domain.limits import (
-    DELAY_SECONDS_MAX,
     KIND_CHARACTERS_MAX,
     MAX_ATTEMPTS_MAX,
     MAX_CRASHES_MAX,
@@ -31,65 +30,51 @@ from mainspring.domain.limits import (
 from mainspring.domain.names import check_name, check_range, priority_of
 
 Mode = Literal["async", "thread", "process"]
+#: Silence is looked for twice a second.
+HEARTBEAT_MS_MIN: Final = 1_000
 DEFAULT_TIMEOUT: Final = timedelta(milliseconds=DEFAULT_TIMEOUT_MS)
-
-
-class Retry(msgspec.Struct, frozen=True, kw_only=True):
-    """How failures of a handler are retried.
-
-    >>> Retry(max_attempts=6, initial="2s", cap="5m")
-    Retry(max_attempts=6, initial='2s', factor=2.0, cap='5m', jitter=0.3, max_crashes=3, on=())
-    """
-
-    max_attempts: int = DEFAULT_MAX_ATTEMPTS
-    initial: str | timedelta = "1s"
-    factor: float = 2.0
-    cap: str | timedelta = "300s"
-    jitter: float = 0.3
-    #: How many times the job may take its process down before it is poison.
-    max_crashes: int = DEFAULT_MAX_CRASHES
-    #: Only these exceptions are retried; an empty tuple means every one.
-    on: tuple[type[BaseException], ...] = ()
-
-    def backoff(self) -> Backoff:
-        """Return the back-off in the form that is stored."""
-        if not 1 <= self.factor <= 100:
-            raise InvalidInput(f"factor: {self.factor} is not between 1 and 100")
-        if not 0 <= self.jitter <= 1:
-            raise InvalidInput(f"jitter: {self.jitter} is not between 0 and 1")
-        most = DELAY_SECONDS_MAX * 1_000
-        initial_ms = milliseconds(self.initial, name="initial")
-        cap_ms = milliseconds(self.cap, name="cap")
-        return Backoff(
-            initial_ms=check_range("initial (ms)", initial_ms, 0, most),
-            factor=self.factor,
-            cap_ms=check_range("cap (ms)", cap_ms, 0, most),
-            jitter=self.jitter,
-        )
 
 
 class Handler:
     """One kind of work: found by ``kind``, run by a worker in its ``mode``."""
 
-    __slots__ = ("codec", "function", "info", "kind", "mode", "retry_on", "takes_context")
+    __slots__ = (
+        "codec",
+        "function",
+        "heartbeat_ms",
+        "info",
+        "kind",
+        "middleware",
+        "mode",
+        "retry_on",
+        "takes_context",
+    )
 
     def __init__(
         self,
         function: Callable[..., Any],
         *,
-        kind: str,
         info: HandlerInfo,
         retry_on: tuple[type[BaseException], ...],
-        mode: Mode,
+        heartbeat_ms: int | None,
+        middleware: tuple[Middleware, ...],
     ) -> None:
         """Keep the declaration; ``info`` is what submissions and other processes need of it."""
         self.function = function
-        self.kind = kind
-        self.codec = Codec(kind, function)
+        self.kind = info.kind
+        self.codec = Codec(info.kind, function)
         self.takes_context = self.codec.takes_context
-        self.mode: Mode = mode
+        self.mode: Mode = cast("Mode", info.mode)
         self.retry_on = retry_on
+        #: An attempt that shows no sign of life for so long is stopped.
+        self.heartbeat_ms = heartbeat_ms
+        self.middleware = middleware
         self.info = msgspec.structs.replace(info, schema=self.codec.schema())
+
+    @property
+    def is_async(self) -> bool:
+        """Tell whether the function must be awaited, in whatever process."""
+        return inspect.iscoroutinefunction(self.function)
 
     def decode(self, payload: bytes) -> dict[str, Any]:
         """Return keyword arguments from a payload, or raise ``InvalidPayload``."""
@@ -98,6 +83,24 @@ class Handler:
     def encode_result(self, value: object) -> bytes | None:
         """Return the result as JSON text, or raise ``InvalidPayload``."""
         return self.codec.encode_result(value)
+
+    def invoke(self, context: Callable[[], Context[Any]], arguments: dict[str, Any]) -> Any:
+        """Call a sync handler inside the app's middleware; the context is made if needed."""
+        if not self.middleware:
+            if self.takes_context:
+                return self.function(context(), **arguments)
+            return self.function(**arguments)
+        made = context()
+        given = (made,) if self.takes_context else ()
+        return call_inside(self.middleware, made, lambda: self.function(*given, **arguments))
+
+    async def ainvoke(self, context: Callable[[], Context[Any]], arguments: dict[str, Any]) -> Any:
+        """Await an async handler inside the app's middleware."""
+        if not self.middleware and not self.takes_context:
+            return await self.function(**arguments)
+        made = context()
+        given = (made,) if self.takes_context else ()
+        return await await_inside(self.middleware, made, lambda: self.function(*given, **arguments))
 
     def is_permanent(self, error: BaseException) -> bool:
         """Tell whether the declaration forbids to retry after this exception."""
@@ -120,21 +123,20 @@ def handler_info(
     doc: str = "",
 ) -> HandlerInfo:
     """Return the validated defaults of a handler, or raise naming the option that is wrong."""
+    kind = check_name("kind", kind, KIND_CHARACTERS_MAX)
     retry = options.get("retry")
-    if retry is not None and not isinstance(retry, Retry):
-        raise InvalidInput(f"retry: {retry!r} is no Retry", hint="write Retry(max_attempts=3)")
-    chosen = retry or Retry()
+    chosen = Retry() if retry is None else check_retry(retry)
     most = options.get("max_attempts")
     timeout_ms = milliseconds(_or(options.get("timeout"), DEFAULT_TIMEOUT), name="timeout")
     return HandlerInfo(
-        kind=check_name("kind", kind, KIND_CHARACTERS_MAX),
+        kind=kind,
         queue=check_name("queue", _or(options.get("queue"), DEFAULT_QUEUE), QUEUE_CHARACTERS_MAX),
         priority=priority_of(_or(options.get("priority"), Priority.NORMAL)),
         max_attempts=check_range(
             "max_attempts", _or(most, chosen.max_attempts), 1, MAX_ATTEMPTS_MAX
         ),
         max_crashes=check_range("max_crashes", chosen.max_crashes, 1, MAX_CRASHES_MAX),
-        backoff=None if retry is None else retry.backoff(),
+        backoff=None if retry is None else chosen.wait,
         timeout_ms=check_range("timeout (ms)", timeout_ms, 1, TIMEOUT_SECONDS_MAX * 1_000),
         on_exhausted=None
         if on_exhausted is None
@@ -142,6 +144,19 @@ def handler_info(
         mode=mode,
         doc=doc,
     )
+
+
+def heartbeat_ms(given: str | timedelta | None, timeout_ms: int) -> int | None:
+    """Return how long an attempt may be silent, in milliseconds."""
+    if given is None:
+        return None
+    found = milliseconds(given, name="heartbeat")
+    if found > timeout_ms:
+        raise InvalidInput(
+            f"heartbeat: {found} ms is longer than the timeout of {timeout_ms} ms",
+            hint="make it shorter, or leave it out",
+        )
+    return check_range("heartbeat (ms)", found, HEARTBEAT_MS_MIN, TIMEOUT_SECONDS_MAX * 1_000)
 
 
 def _or(given: Any, default: Any) -> Any:

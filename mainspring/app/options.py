@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict
 import msgspec
 
 from mainspring.app.durations import milliseconds
+from mainspring.app.retries import Retry, check_retry
 from mainspring.app.uniqueness import Unique, check_unique, unique_key
 from mainspring.domain.errors import InvalidInput, NaiveDatetime, UnknownOption
 from mainspring.domain.job import ON_DUPLICATE, UNIQUE_WHILE
@@ -15,7 +16,6 @@ from mainspring.ports.gateway import Submission
 
 if TYPE_CHECKING:
     from mainspring.app.codec import Codec
-    from mainspring.app.handlers import Retry
 
 
 class Options(TypedDict, total=False):
@@ -37,7 +37,7 @@ class Options(TypedDict, total=False):
     on_duplicate: Literal["existing", "reject", "replace"] | None
     timeout: str | timedelta | None
     max_attempts: int | None
-    retry: "Retry | None"
+    retry: Retry | None
     #: What handlers pass on as their idempotency key; the job's id if not given.
     effect_key: str | None
     tenant: str | None
@@ -136,8 +136,7 @@ def _read_times(options: Mapping[str, Any], fields: dict[str, Any]) -> None:
 def _read_retry(options: Mapping[str, Any], fields: dict[str, Any]) -> None:
     retry = options.get("retry")
     if retry is not None:
-        if not hasattr(retry, "backoff"):
-            raise InvalidInput(f"retry: {retry!r} is no Retry", hint="Retry(max_attempts=3)")
+        check_retry(retry)
         if retry.on:
             raise InvalidInput(
                 "retry: on= cannot be chosen for one submission",
@@ -145,6 +144,6 @@ def _read_retry(options: Mapping[str, Any], fields: dict[str, Any]) -> None:
             )
         fields["max_attempts"] = retry.max_attempts
         fields["max_crashes"] = retry.max_crashes
-        fields["backoff"] = msgspec.structs.asdict(retry.backoff())
+        fields["backoff"] = msgspec.structs.asdict(retry.wait)
     if "max_attempts" in options:
         fields["max_attempts"] = options["max_attempts"]

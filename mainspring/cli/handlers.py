@@ -94,7 +94,8 @@ def _people(options: Options, handler: HandlerInfo) -> None:
     retry = "as usual"
     if backoff is not None:
         retry = f"after {words(backoff.initial_ms)}, then x{backoff.factor:g} each"
-        retry += f", at most {words(backoff.cap_ms)}, jitter {backoff.jitter:g}"
+        retry += f", at most {words(backoff.cap_ms)}, jitter "
+        retry += "full" if backoff.full_jitter else f"{backoff.jitter:g}"
     for name, value in (
         ("queue", handler.queue),
         ("priority", Priority(handler.priority).name.lower()),

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from mainspring import App, Context, Retry
+from mainspring import App, Context, Retry, backoff
 from mainspring.ports.clock import pause_seconds
 
 app: Final = App("tour")
@@ -20,7 +20,7 @@ def add(a: int, b: int) -> int:
     return a + b
 
 
-@app.job(retry=Retry(max_attempts=5, initial="300ms", factor=1.5))
+@app.job(retry=Retry(max_attempts=5, wait=backoff.exponential("300ms", factor=1.5)))
 async def flaky(ctx: Context, fails: int = 2) -> str:
     """Fail the first times, then succeed."""
     if ctx.tries <= fails:
@@ -28,7 +28,7 @@ async def flaky(ctx: Context, fails: int = 2) -> str:
     return f"paid on try {ctx.tries}"
 
 
-@app.job(retry=Retry(max_attempts=3, initial="200ms", factor=1.5))
+@app.job(retry=Retry(max_attempts=3, wait=backoff.exponential("200ms", factor=1.5)))
 async def doomed(order: int = 13, works: bool = False) -> str:  # noqa: FBT001, FBT002 - a payload
     """Fail always, and end as a dead letter; replay it with works:=true."""
     if not works:

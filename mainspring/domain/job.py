@@ -36,12 +36,16 @@ ON_DUPLICATE: Final = ("existing", "reject", "replace")
 
 
 class Backoff(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How long to wait before the next try: ``min(cap, initial * factor**(n-1)) * (1+U(0,j))``."""
+    """How long to wait before the next try: ``min(cap, initial * factor**(n-1)) * (1+U(0,j))``.
+
+    With ``full_jitter`` the wait is drawn between nothing and all of it: ``… * U(0,1)``.
+    """
 
     initial_ms: int = 1_000
     factor: float = 2.0
     cap_ms: int = 300_000
     jitter: float = 0.3
+    full_jitter: bool = False
 
 
 DEFAULT_BACKOFF: Final = Backoff()

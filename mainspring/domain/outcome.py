@@ -47,6 +47,8 @@ class TimedOut(msgspec.Struct, frozen=True, tag="timed_out"):
     timeout_ms: int
     #: False when the handler could not be stopped and its process had to be replaced.
     stopped: bool = True
+    #: It was no sign of life that did not come for so long; the attempt itself still had time.
+    is_silence: bool = False
 
 
 class Cancelled(msgspec.Struct, frozen=True, tag="cancelled"):

@@ -15,4 +15,6 @@ def delay_ms(backoff: Backoff, tries: int, dice: float) -> int:
     """
     exponent = min(max(tries - 1, 0), _EXPONENT_MAX)
     plain = min(float(backoff.cap_ms), backoff.initial_ms * backoff.factor**exponent)
+    if backoff.full_jitter:
+        return round(plain * dice)
     return round(plain * (1.0 + backoff.jitter * dice))

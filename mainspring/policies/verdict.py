@@ -30,6 +30,7 @@ CRASHES_EXHAUSTED: Final = "crashes_exhausted"
 FAILED: Final = "failed"
 RETRY_ASKED: Final = "retry_asked"
 TIMED_OUT: Final = "timed_out"
+HEARTBEAT_MISSED: Final = "heartbeat_missed"
 SNOOZED: Final = "snoozed"
 CANCELLED: Final = "cancelled"
 RELEASED: Final = "released"
@@ -68,15 +69,23 @@ def judge(job: Claimed | Held, outcome: Outcome, dice: float) -> Settlement:
             )
         case Failed():
             return _failed(job, facts, outcome, dice)
-        case TimedOut(timeout_ms=timeout_ms):
-            error = ErrorInfo("TimedOut", f"the attempt ran longer than {timeout_ms} ms")
-            return _again_or_dead(job, facts, AttemptState.TIMED_OUT, TIMED_OUT, error, dice)
+        case TimedOut():
+            reason, error = _overtime(outcome)
+            return _again_or_dead(job, facts, AttemptState.TIMED_OUT, reason, error, dice)
         case Snoozed() | Cancelled() | Released():
             return _gave_up_the_lease(job, outcome)
         case Lost(cause=cause):
             return _lost(job, facts, cause)
         case _:
             assert_never(outcome)
+
+
+def _overtime(outcome: TimedOut) -> tuple[str, ErrorInfo]:
+    limit_ms = outcome.timeout_ms
+    if outcome.is_silence:
+        words = f"the attempt showed no sign of life for {limit_ms} ms"
+        return HEARTBEAT_MISSED, ErrorInfo("HeartbeatMissed", words)
+    return TIMED_OUT, ErrorInfo("TimedOut", f"the attempt ran longer than {limit_ms} ms")
 
 
 def _gave_up_the_lease(job: Claimed | Held, outcome: Snoozed | Cancelled | Released) -> Settlement:

@@ -11,11 +11,12 @@ import atexit
 import os
 import threading
 import weakref
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from mainspring.app import declare
+from mainspring.app.middleware import Middleware
 from mainspring.ports.door import Door
 
 if TYPE_CHECKING:
@@ -31,9 +32,15 @@ class App(declare.App):
         name: str,
         *,
         lifespan: Callable[[], AbstractAsyncContextManager[Any]] | None = None,
+        middleware: Sequence[Middleware] = (),
     ) -> None:
-        """Make an empty app. ``lifespan`` yields what ``ctx.deps`` holds, once per process."""
-        super().__init__(name, lifespan=lifespan)
+        """Make an empty app.
+
+        ``lifespan`` yields what ``ctx.deps`` holds, once per process. Each of ``middleware`` takes
+        the context of an attempt and returns a context manager, which is entered around the
+        handler, where the handler runs; the first one is the outermost.
+        """
+        super().__init__(name, lifespan=lifespan, middleware=middleware)
         self._kept = _KeptDoor()
 
     @asynccontextmanager

@@ -4,6 +4,7 @@ Run by the keeper as ``python -m mainspring.runtime.child_process SOCKET PAGE KE
 """
 
 import asyncio
+import os
 import sys
 from contextlib import AbstractAsyncContextManager
 
@@ -11,13 +12,18 @@ import msgspec
 
 from mainspring.ports.gateway import WorkerGateway
 from mainspring.runtime.assemble import open_worker_gateway
-from mainspring.runtime.settings import Settings
+from mainspring.runtime.settings import Settings, as_environment
 from mainspring.worker.entry import ChildProcess, run_child
 
 
 def open_gateway(settings: str) -> AbstractAsyncContextManager[WorkerGateway]:
-    """Open the gateway that the keeper's settings (JSON) name."""
-    return open_worker_gateway(msgspec.json.decode(settings, type=Settings))
+    """Open the gateway that the keeper's settings (JSON) name.
+
+    Handlers, their isolates and what they start submit to the same store.
+    """
+    found = msgspec.json.decode(settings, type=Settings)
+    os.environ.update(as_environment(found))
+    return open_worker_gateway(found)
 
 
 def run_loop(child: ChildProcess) -> int:

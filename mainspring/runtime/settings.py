@@ -113,6 +113,12 @@ def read_settings(
     )
 
 
+def as_environment(settings: Settings) -> dict[str, str]:
+    """Return settings as the environment in which a process reads the same ones."""
+    found = {row.environment: str(getattr(settings, row.name)) for row in TABLE}
+    return {name: text for name, text in found.items() if text}
+
+
 def keep_days(settings: Settings) -> dict[JobState, int]:
     """Return how long final jobs are kept, by state."""
     usual = settings.keep_succeeded_days

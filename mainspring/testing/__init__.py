@@ -10,3 +10,7 @@ Invariants
   store needs has a planted bug that makes a suite fail.
 * ``conformance`` talks to a store through its ports only; it knows no backend and no SQL.
 """
+
+from mainspring.testing.contexts import Line, Moved, RecordingContext, context
+
+__all__ = ["Line", "Moved", "RecordingContext", "context"]

@@ -9,6 +9,7 @@ from mainspring.app.context import Context
 from mainspring.app.handlers import Handler
 from mainspring.domain.job import Claimed
 from mainspring.domain.outcome import Progress
+from mainspring.ports.clock import monotonic
 from mainspring.worker.logs import LogBuffer
 
 
@@ -16,6 +17,8 @@ class Stop(Enum):
     """Why an attempt is being stopped."""
 
     TIMEOUT = auto()
+    #: No sign of life for longer than its heartbeat allows.
+    SILENT = auto()
     CANCEL = auto()
     #: The worker goes away; the job is handed back.
     RELEASE = auto()
@@ -35,6 +38,7 @@ class Attempt:
         "logs",
         "progress",
         "runner",
+        "shown_at",
         "started_at",
         "stop",
         "wake_at",
@@ -50,6 +54,8 @@ class Attempt:
         self.started_at = started_at
         #: When its deadline, or while it is being stopped its grace, is over.
         self.wake_at = started_at + claimed.timeout_ms / 1_000
+        #: When it last showed a sign of life; kept where the handler has a heartbeat.
+        self.shown_at = started_at
         self.stop: Stop | None = None
         #: Its outcome is settled; whatever comes later is dropped.
         self.done = False
@@ -80,19 +86,26 @@ class Attempt:
             log=self.log,
             progress=self.move,
             cancelled=self.is_stopping,
+            heartbeat=self.show,
         )
 
     def is_stopping(self) -> bool:
         """Tell whether the handler should stop."""
         return self.stop is not None or self.done
 
+    def show(self) -> None:
+        """Take a sign of life."""
+        self.shown_at = monotonic()
+
     def log(self, level: str, message: str, fields: dict[str, object]) -> None:
         """Keep a line of ``ctx.log`` and pass it on to the process's own logging."""
+        self.show()
         self.logs.keep(self, level, message, fields)
         self.logs.pass_on(self, level, message, fields)
 
     def move(self, done: float, total: float | None, note: str) -> None:
         """Keep the latest progress."""
+        self.show()
         claimed = self.claimed
         self.progress = Progress(claimed.job_id, claimed.attempt, done, total, note)
 

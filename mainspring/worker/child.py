@@ -78,6 +78,8 @@ class Child:
         self._pulses = Pulses(gateway, self.stop, self._reporter.send_logs)
         self._deadlines = Deadlines(vitals, config.grace_seconds, self._on_due, monotonic)
         self._running: dict[tuple[bytes, int], Attempt] = {}
+        #: Those that must show signs of life.
+        self._beating: list[Attempt] = []
         self._nothing_runs = asyncio.Event()
         self._nothing_runs.set()
         #: Set once: no more claims.
@@ -170,6 +172,8 @@ class Child:
             if attempt.alone:
                 attempt.wake_at += _LATE_START_SECONDS
             self._deadlines.watch(attempt)
+            if attempt.handler.heartbeat_ms is not None:
+                self._beating.append(attempt)
             if job.payload_ref is not None:
                 self._group.create_task(self._load(attempt))
             elif attempt.alone or attempt.handler.mode == "thread":
@@ -181,7 +185,10 @@ class Child:
             self._runners.feed(on_loop)
 
     def _feed(self, attempt: Attempt) -> None:
+        attempt.show()
         if attempt.alone:
+            # Its process may have to be started first: it cannot show anything before.
+            attempt.shown_at = math.inf
             self._isolates.feed(attempt)
         elif attempt.handler.mode == "thread":
             self._threads.feed(attempt)
@@ -193,6 +200,7 @@ class Child:
 
         Within reason: the store's own deadline counts from the claim.
         """
+        attempt.show()
         if attempt.stop is None:
             ends_at = monotonic() + attempt.claimed.timeout_ms / 1_000
             self._deadlines.move(attempt, min(ends_at, attempt.wake_at))
@@ -347,7 +355,15 @@ class Child:
                 _log.error("the lease is over: this process ends now")
                 os._exit(1)
             self._isolates.sweep(now)
+            self._stop_silent(now)
             await wait_for(asyncio.Event(), _TICK_SECONDS)
+
+    def _stop_silent(self, now: float) -> None:
+        """Stop attempts that have shown no sign of life for longer than they may."""
+        self._beating = [attempt for attempt in self._beating if not attempt.done]
+        for attempt in self._beating:
+            if now - attempt.shown_at > (attempt.handler.heartbeat_ms or 0) / 1_000:
+                self.stop(attempt, Stop.SILENT)
 
     # --- The end --------------------------------------------------------------------------------
 

@@ -129,6 +129,10 @@ class Moved(msgspec.Struct, frozen=True, tag="moved"):
     progress: Progress
 
 
+class Alive(msgspec.Struct, frozen=True, tag="alive"):
+    """The handler showed a sign of life."""
+
+
 class Ended(msgspec.Struct, frozen=True, tag="ended"):
     """The attempt is over."""
 
@@ -140,7 +144,7 @@ ToKeeper = Ready | Unusable | Claiming | Retiring | SessionEnded | Goodbye
 ToZygote = Fork | Signal
 FromZygote = Forked | Exited
 ToIsolate = Execute
-FromIsolate = Warm | Broken | Logged | Moved | Ended
+FromIsolate = Warm | Broken | Logged | Moved | Alive | Ended
 
 TO_CHILD: Final[msgspec.json.Decoder[ToChild]] = msgspec.json.Decoder(ToChild)
 TO_KEEPER: Final[msgspec.json.Decoder[ToKeeper]] = msgspec.json.Decoder(ToKeeper)

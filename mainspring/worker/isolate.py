@@ -8,7 +8,6 @@ not ask.
 import asyncio
 import contextlib
 import contextvars
-import inspect
 import os
 import signal
 import socket
@@ -26,6 +25,7 @@ from mainspring.worker import outcomes
 from mainspring.worker.attempt import CURRENT, Attempt, Stop
 from mainspring.worker.control import (
     TO_ISOLATE,
+    Alive,
     Broken,
     Ended,
     Execute,
@@ -96,12 +96,21 @@ class Sender:
 class _IsolatedAttempt(Attempt):
     """An attempt that tells its progress as it comes, but not more often than anyone can see."""
 
-    __slots__ = ("_send", "_sent_at")
+    __slots__ = ("_alive_at", "_send", "_sent_at")
 
     def __init__(self, word: Execute, app: App, logs: LogBuffer, send: Sender) -> None:
         super().__init__(word.claimed, app.handlers[word.claimed.kind], logs, monotonic())
         self._send = send
         self._sent_at = 0.0
+        self._alive_at = 0.0
+
+    def show(self) -> None:
+        super().show()
+        if self.handler.heartbeat_ms is not None and (
+            self.shown_at - self._alive_at >= _PROGRESS_SECONDS
+        ):
+            self._alive_at = self.shown_at
+            self._send(Alive())
 
     def move(self, done: float, total: float | None, note: str) -> None:
         super().move(done, total, note)
@@ -153,7 +162,7 @@ class Isolate:
         CURRENT.set(attempt)
         self._attempt = attempt
         try:
-            if inspect.iscoroutinefunction(attempt.handler.function):
+            if attempt.handler.is_async:
                 return self._perform_async(attempt, runner, deps)
             try:
                 self._in_handler = True
@@ -173,13 +182,12 @@ class Isolate:
             arguments = handler.decode(attempt.claimed.payload)
         except InvalidInput as error:
             return outcomes.refused(error)
-        given = (attempt.context(deps),) if handler.takes_context else ()
 
         async def run() -> object:
             self._running = asyncio.current_task()
             if attempt.stop is not None:
                 raise signals.Cancelled
-            return await handler.function(*given, **arguments)
+            return await handler.ainvoke(lambda: attempt.context(deps), arguments)
 
         try:
             value = runner.run(run(), context=contextvars.copy_context())

@@ -18,6 +18,7 @@ from mainspring.worker.config import WorkerConfig
 from mainspring.worker.control import (
     FROM_ISOLATE,
     FROM_ZYGOTE,
+    Alive,
     Broken,
     Channel,
     Ended,
@@ -205,11 +206,8 @@ class IsolatePool:
             case Broken(error=error):
                 isolate.retired = True
                 self._fail_one(error)
-            case Logged(line=logged):
-                self._logs.add(logged)
-            case Moved(progress=progress):
-                if attempt is not None:
-                    attempt.progress = progress
+            case Logged() | Moved() | Alive():
+                self._hear_meanwhile(attempt, word)
             case Ended(outcome=outcome):
                 isolate.attempt = None
                 if isolate.retired or self._is_used_up(isolate) or self._is_suspect(attempt):
@@ -217,6 +215,16 @@ class IsolatePool:
                 if attempt is not None:
                     self._finish(attempt, _translated(attempt, outcome))
                 self._assign()
+
+    def _hear_meanwhile(self, attempt: Attempt | None, word: Logged | Moved | Alive) -> None:
+        """Take what an attempt tells while it runs; each word is a sign of life."""
+        if isinstance(word, Logged):
+            self._logs.add(word.line)
+        if attempt is None:
+            return
+        attempt.show()
+        if isinstance(word, Moved):
+            attempt.progress = word.progress
 
     def _is_used_up(self, isolate: _Isolate) -> bool:
         limit = self._config.max_jobs_per_child

@@ -74,6 +74,9 @@ def stopped(attempt: Attempt, *, really: bool = True) -> Outcome:
     match attempt.stop:
         case Stop.TIMEOUT:
             return TimedOut(attempt.claimed.timeout_ms, stopped=really)
+        case Stop.SILENT:
+            silent_ms = attempt.handler.heartbeat_ms or 0
+            return TimedOut(silent_ms, stopped=really, is_silence=True)
         case Stop.RELEASE:
             return Released()
         case _:

@@ -116,7 +116,9 @@ class RunnerPool:
         except InvalidInput as error:
             return outcomes.refused(error)
         try:
-            if handler.takes_context:
+            if handler.middleware:
+                value = await handler.ainvoke(lambda: attempt.context(self._deps), arguments)
+            elif handler.takes_context:
                 value = await handler.function(attempt.context(self._deps), **arguments)
             else:
                 value = await handler.function(**arguments)

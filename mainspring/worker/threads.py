@@ -84,10 +84,7 @@ def call(attempt: Attempt, deps: object) -> Outcome:
     except InvalidInput as error:
         return outcomes.refused(error)
     try:
-        if handler.takes_context:
-            value = handler.function(attempt.context(deps), **arguments)
-        else:
-            value = handler.function(**arguments)
+        value = handler.invoke(lambda: attempt.context(deps), arguments)
     except BaseException as error:  # noqa: BLE001 - whatever user code raises ends the attempt only
         return outcomes.raised(attempt, error)
     return outcomes.returned(attempt, value)

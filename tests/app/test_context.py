@@ -67,6 +67,6 @@ def test_cancellation_is_seen_through_either_flag() -> None:
 
 def test_dependencies_come_from_a_lifespan() -> None:
     assert context(deps={})[0].deps == {}
-    with pytest.raises(RuntimeError, match="this app has no lifespan"):
+    with pytest.raises(RuntimeError, match="the app has no lifespan"):
         _ = context()[0].deps
     assert repr(context()[0]) == f"<Context k {show_job(_ID)}:3>"

@@ -5,9 +5,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from mainspring.app import backoff
 from mainspring.app.context import Context
 from mainspring.app.declare import App, Failure, Job
-from mainspring.app.handlers import Retry
+from mainspring.app.retries import Retry
 from mainspring.app.signals import Fail, RetryAfter, Snooze
 from mainspring.domain.errors import (
     InvalidDuration,
@@ -53,10 +54,7 @@ def test_every_option_reaches_the_handler(app: App) -> None:
         priority="high",
         retry=Retry(
             max_attempts=9,
-            initial="2s",
-            factor=3,
-            cap=timedelta(minutes=1),
-            jitter=0,
+            wait=backoff.exponential("2s", factor=3, cap=timedelta(minutes=1), jitter=0),
             max_crashes=1,
             on=(OSError,),
         ),
@@ -97,16 +95,9 @@ def test_modes(app: App) -> None:
         ({"max_attempts": True}, "max_attempts: True "),
         ({"max_crashes": 0}, "max_crashes: 0 is not a whole number from 1 to 100"),
         ({"max_crashes": 101}, "max_crashes: 101 "),
-        ({"factor": 0.9}, "factor: 0.9 is not between 1 and 100"),
-        ({"factor": 101}, "factor: 101 "),
-        ({"factor": float("nan")}, "factor: nan "),
-        ({"jitter": -0.1}, "jitter: -0.1 is not between 0 and 1"),
-        ({"jitter": 1.1}, "jitter: 1.1 "),
-        ({"initial": "-1s"}, "initial: '-1s' is negative"),
-        ({"initial": 5}, "initial: 5 has no unit"),
-        ({"initial": "600w"}, "initial (ms): 362880000000 is not a whole number from 0 to "),
-        ({"cap": "soon"}, "cap: 'soon' is not a duration"),
-        ({"cap": "99999w"}, "cap (ms): "),
+        ({"wait": "10s"}, "wait: '10s' is no back-off"),
+        ({"on": OSError}, "on: <class 'OSError'> is no tuple of exceptions"),
+        ({"on": ("OSError",)}, "on: ('OSError',) is no tuple"),
     ],
 )
 def test_retry_options_out_of_range_are_refused_at_declaration(
@@ -122,8 +113,40 @@ def test_retry_options_out_of_range_are_refused_at_declaration(
 
 
 @pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"factor": 0.9}, "factor: 0.9 is not between 1 and 100"),
+        ({"factor": 101}, "factor: 101 "),
+        ({"factor": float("nan")}, "factor: nan "),
+        ({"jitter": -0.1}, "jitter: -0.1 is neither between 0 and 1 nor"),
+        ({"jitter": 1.1}, "jitter: 1.1 "),
+        ({"jitter": "half"}, "jitter: 'half' "),
+        ({"initial": "-1s"}, "initial: '-1s' is negative"),
+        ({"initial": 5}, "initial: 5 has no unit"),
+        ({"initial": "600w"}, "initial (ms): 362880000000 is not a whole number from 0 to "),
+        ({"cap": "soon"}, "cap: 'soon' is not a duration"),
+        ({"cap": "99999w"}, "cap (ms): "),
+    ],
+)
+def test_a_back_off_out_of_range_is_refused(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        backoff.exponential(**options)
+    assert str(caught.value).startswith(words)
+
+
+def test_a_back_off_in_words() -> None:
+    assert backoff.exponential() == Backoff()
+    full = backoff.exponential("2s", cap="5m", jitter="full")
+    assert full == Backoff(2_000, 2.0, 300_000, 1.0, full_jitter=True)
+    assert backoff.fixed("10s") == Backoff(10_000, 1.0, 10_000, 0.0)
+
+
+@pytest.mark.parametrize(
     ("options", "error", "words"),
     [
+        ({"heartbeat": "500ms"}, InvalidInput, "heartbeat (ms): 500 is not a whole number from"),
+        ({"heartbeat": 30}, InvalidDuration, "heartbeat: 30 has no unit"),
+        ({"heartbeat": "6m"}, InvalidInput, "heartbeat: 360000 ms is longer than the timeout"),
         ({"kind": "no spaces"}, InvalidInput, "kind: 'no spaces' is not a name"),
         ({"kind": "k" * 129}, InvalidInput, "kind: "),
         ({"queue": ""}, InvalidInput, "queue: '' is not a name"),

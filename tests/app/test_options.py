@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from mainspring.app.declare import App
-from mainspring.app.handlers import Retry
 from mainspring.app.options import OPTION_NAMES, read_options
+from mainspring.app.retries import Retry
 from mainspring.app.uniqueness import unique_key
 from mainspring.domain.errors import InvalidDuration, InvalidInput, NaiveDatetime, UnknownOption
 from mainspring.domain.limits import KEY_CHARACTERS_MAX

@@ -6,8 +6,8 @@ from typing import Any, assert_type
 
 from mainspring.app.context import Context
 from mainspring.app.declare import App, Call
-from mainspring.app.handlers import Retry
 from mainspring.app.handles import Handle
+from mainspring.app.retries import Retry
 
 app = App("cases")
 

@@ -11,14 +11,16 @@ import os
 import time
 from functools import cache
 
+from mainspring.app import backoff
 from mainspring.app.context import Context
 from mainspring.app.declare import App
-from mainspring.app.handlers import Retry
+from mainspring.app.retries import Retry
 
 app = App("chaos")
 
 #: Budgets that no run reaches by chance, so that a dead letter always means something.
-STUBBORN = Retry(max_attempts=200, max_crashes=100, initial="10ms", cap="100ms")
+TWICE = Retry(max_attempts=2, wait=backoff.exponential("10ms"))
+STUBBORN = Retry(max_attempts=200, max_crashes=100, wait=backoff.exponential("10ms", cap="100ms"))
 
 
 @cache
@@ -78,14 +80,14 @@ def segfaults(ctx: Context[None]) -> None:
     ctypes.string_at(0)
 
 
-@app.job(retry=Retry(max_attempts=2, initial="10ms"), timeout="500ms")
+@app.job(retry=TWICE, timeout="500ms")
 async def blocks_the_loop(ctx: Context[None]) -> None:
     """Hold the loop of the child far beyond the timeout."""
     note(ctx, "begin")
     time.sleep(600)  # noqa: ASYNC251 - the bug is the point
 
 
-@app.job(retry=Retry(max_attempts=2, initial="10ms"), timeout="500ms")
+@app.job(retry=TWICE, timeout="500ms")
 def never_returns(ctx: Context[None]) -> None:
     """Hold a thread for ever."""
     note(ctx, "begin")
@@ -93,7 +95,9 @@ def never_returns(ctx: Context[None]) -> None:
         time.sleep(600)
 
 
-@app.job(retry=Retry(max_attempts=2, initial="10ms"), timeout="500ms", isolated=True)
+@app.job(
+    retry=Retry(max_attempts=2, wait=backoff.exponential("10ms")), timeout="500ms", isolated=True
+)
 def never_returns_isolated(ctx: Context[None]) -> None:
     """Hold a process for ever."""
     note(ctx, "begin")

@@ -41,3 +41,9 @@ def test_never_above_the_cap_and_its_jitter(backoff: Backoff, tries: int, dice: 
 @given(_TRIES, _DICE)
 def test_a_factor_of_one_is_a_fixed_rest(tries: int, dice: float) -> None:
     assert delay_ms(Backoff(700, 1.0, 5_000, 0.0), tries, dice) == 700
+
+
+@given(_TRIES, _DICE)
+def test_full_jitter_draws_from_all_of_the_rest(tries: int, dice: float) -> None:
+    plain = delay_ms(Backoff(jitter=0.0), tries, 0.0)
+    assert delay_ms(Backoff(full_jitter=True), tries, dice) == round(plain * dice)

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,39 @@ async def lifespan() -> AsyncIterator[dict[str, Any]]:
     say("farewell", os.getpid())
 
 
-app = App("tests", lifespan=lifespan)
+INSIDE: contextvars.ContextVar[tuple[str, ...]] = contextvars.ContextVar("inside", default=())
+
+
+@contextlib.contextmanager
+def outer(ctx: Context[Any]) -> Iterator[None]:
+    with _inside("outer", ctx):
+        yield
+
+
+@contextlib.contextmanager
+def inner(ctx: Context[Any]) -> Iterator[None]:
+    with _inside("inner", ctx):
+        yield
+
+
+@contextlib.contextmanager
+def _inside(name: str, ctx: Context[Any]) -> Iterator[None]:
+    if ctx.kind != "surrounded" and not ctx.kind.startswith("surrounded_"):
+        yield
+        return
+    token = INSIDE.set((*INSIDE.get(), f"{name} {threading.get_ident()} {os.getpid()}"))
+    try:
+        yield
+    except Fail:
+        say("left", name, "failed")
+        raise
+    else:
+        say("left", name, "well")
+    finally:
+        INSIDE.reset(token)
+
+
+app = App("tests", lifespan=lifespan, middleware=[outer, inner])
 
 
 @app.job()
@@ -71,6 +103,32 @@ def add_alone(a: int, b: int) -> dict[str, int]:
 async def add_alone_async(ctx: Context[dict[str, Any]], a: int, b: int) -> dict[str, int]:
     await asyncio.sleep(0)
     return {"sum": a + b, "pid": os.getpid(), "deps": ctx.deps["pid"]}
+
+
+def _surroundings(fails: bool) -> list[str]:
+    if fails:
+        raise Fail("inside")
+    return [*INSIDE.get(), f"handler {threading.get_ident()} {os.getpid()}"]
+
+
+@app.job()
+async def surrounded(fails: bool) -> list[str]:
+    return _surroundings(fails)
+
+
+@app.job()
+def surrounded_in_thread(fails: bool) -> list[str]:
+    return _surroundings(fails)
+
+
+@app.job(isolated=True)
+def surrounded_alone(fails: bool) -> list[str]:
+    return _surroundings(fails)
+
+
+@app.job(isolated=True)
+async def surrounded_alone_async(fails: bool) -> list[str]:
+    return _surroundings(fails)
 
 
 @app.job()
@@ -112,6 +170,52 @@ def misbehave_in_thread(how: str) -> None:
 @app.job(isolated=True)
 def misbehave_alone(how: str) -> None:
     _raise(how)
+
+
+# --- Those that must show signs of life ---------------------------------------------------------
+
+
+def _live(ctx: Context, how: str, wait: Callable[[], None]) -> str:
+    """Show life for longer than the heartbeat; ``how`` says by what, or that nothing comes."""
+    say("alive", how)
+    for step in range(8):
+        match how:
+            case "progress":
+                ctx.progress(step)
+            case "log":
+                ctx.log.info("here")
+            case "heartbeat":
+                ctx.heartbeat()
+            case _:
+                pass
+        ctx.raise_if_cancelled()
+        wait()
+    if how == "nothing":
+        while not ctx.cancelled:
+            wait()
+        ctx.raise_if_cancelled()
+    return "lived"
+
+
+@app.job(heartbeat="1s")
+def live_in_thread(ctx: Context, how: str) -> str:
+    return _live(ctx, how, lambda: time.sleep(0.2))
+
+
+@app.job(heartbeat="1s", isolated=True)
+def live_alone(ctx: Context, how: str) -> str:
+    return _live(ctx, how, lambda: time.sleep(0.2))
+
+
+@app.job(heartbeat="1s")
+async def live(ctx: Context, how: str) -> str:
+    for _ in range(8):
+        if how != "nothing":
+            _live(ctx, how, lambda: None)
+        await asyncio.sleep(0.2)
+    if how == "nothing":
+        await asyncio.sleep(60)
+    return "lived"
 
 
 # --- Those that take their time -----------------------------------------------------------------

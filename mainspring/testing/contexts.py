@@ -1,0 +1,95 @@
+"""A context to run a handler with, alone: it keeps what the handler says.
+
+>>> ctx = context(attempt=2)
+>>> export.run(spec, ctx=ctx)
+>>> [line.message for line in ctx.lines]
+['page written']
+"""
+
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from mainspring.app.context import Context, Deps
+from mainspring.domain.ids import parse_job
+from mainspring.domain.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_QUEUE, DEFAULT_TENANT
+from mainspring.ports.clock import utc_now
+from mainspring.ports.entropy import new_job_id
+
+
+class Line(NamedTuple):
+    """One line that a handler logged."""
+
+    level: str
+    message: str
+    fields: dict[str, object]
+
+
+class Moved(NamedTuple):
+    """One report of progress."""
+
+    done: float
+    total: float | None
+    note: str
+
+
+class RecordingContext(Context[Deps]):
+    """A context that belongs to no worker; what the handler tells is found in it."""
+
+    def __init__(self, **facts: Any) -> None:
+        """Take the facts of a context; made by ``context``."""
+        self.lines: list[Line] = []
+        self.moves: list[Moved] = []
+        #: How many signs of life the handler showed by ``ctx.heartbeat()``.
+        self.heartbeats = 0
+        self._is_cancelled = False
+        super().__init__(
+            **facts,
+            log=lambda level, message, fields: self.lines.append(Line(level, message, fields)),
+            progress=lambda done, total, note: self.moves.append(Moved(done, total, note)),
+            cancelled=lambda: self._is_cancelled,
+            heartbeat=self._beat,
+        )
+
+    def cancel(self) -> None:
+        """Let the handler see that it should stop."""
+        self._is_cancelled = True
+
+    def _beat(self) -> None:
+        self.heartbeats += 1
+
+
+def context(  # noqa: PLR0913 - facts, all by name
+    *,
+    deps: Any = None,
+    attempt: int = 1,
+    job_id: str | None = None,
+    kind: str = "test",
+    queue: str = DEFAULT_QUEUE,
+    tenant: str = DEFAULT_TENANT,
+    tries: int | None = None,
+    max_attempts: int = DEFAULT_MAX_ATTEMPTS,
+    effect_key: str | None = None,
+    timeout_seconds: float = 300.0,
+    now: datetime | None = None,
+    is_cancelled: bool = False,
+) -> RecordingContext[Any]:
+    """Return a context for ``job.run(..., ctx=context(...))``; every fact may be chosen."""
+    at = utc_now() if now is None else now
+    made: RecordingContext[Any] = RecordingContext(
+        job_id=new_job_id() if job_id is None else parse_job(job_id),
+        attempt=attempt,
+        kind=kind,
+        queue=queue,
+        tenant=tenant,
+        tries=attempt if tries is None else tries,
+        max_attempts=max_attempts,
+        due_at=at,
+        started_at=at,
+        created_at=at,
+        timeout_seconds=timeout_seconds,
+        effect_key=effect_key,
+        deps=deps,
+    )
+    if is_cancelled:
+        made.cancel()
+    return made
