@@ -69,7 +69,8 @@ def sql_step(dialect: str, folder: str) -> Step:
 def gate_steps(arguments: argparse.Namespace, pytest_arguments: Sequence[str]) -> list[Step]:
     """All steps, cheapest first."""
     migrations = files_below("mainspring/store/postgres/migrations", "*.sql")
-    typed = [name for name in ("mainspring", "tests", "tools") if files_below(name, "*.py")]
+    folders = ("mainspring", "tests", "tools", "benchmarks")
+    typed = [name for name in folders if files_below(name, "*.py")]
     docs = ["sphinx-build", "-q", "-n", "-W", "--keep-going", "-b", "html"]
     docs += ["-d", str(CACHE / "docs-doctrees"), "docs", str(CACHE / "docs-html")]
     return [

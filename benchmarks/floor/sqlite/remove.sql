@@ -1,0 +1,2 @@
+DELETE FROM jobs
+WHERE id = :id AND attempt = :attempt;
