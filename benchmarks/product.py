@@ -47,15 +47,14 @@ class Product:
     async def insert(self) -> tuple[Throughput, list[str]]:
         """Submit jobs in bulk; return also their ids."""
         count, chunk = self._sizes.jobs, self._sizes.bulk
-        ids: list[str] = []
+        handles: list[Handle[None]] = []
         async with mainspring.connect(self._store) as client:
             await client.submit_many([nothing.call()])
             with Meter(client=os.getpid(), worker=None, server=self._server) as meter:
                 for start in range(0, count, chunk):
                     calls = [nothing.call() for _ in range(min(chunk, count - start))]
-                    handles = await client.submit_many(calls)
-                    ids += [handle.id for handle in handles]
-        return meter.throughput(count), ids
+                    handles += await client.submit_many(calls)
+        return meter.throughput(count), [handle.id for handle in handles]
 
     async def drain_and_pick_up(self, ids: Sequence[str]) -> tuple[Throughput, Pickup]:
         """Drain what was inserted by a worker that waits for it, then measure its pickups."""

@@ -60,18 +60,21 @@ class Codec:
             bound = self._signature.bind(*args, **kwargs)
         except TypeError as error:
             raise InvalidPayload(f"{self._kind}: {error}", hint=self.usage()) from None
-        payload = _to_json(self._kind, dict(bound.arguments))
-        self.decode(payload)
+        payload = _to_json(self._kind, bound.arguments)
+        self._read(payload)
         return payload
 
     def decode(self, payload: bytes) -> dict[str, Any]:
         """Return keyword arguments for the function, or raise ``InvalidPayload``."""
-        try:
-            found = self._decoder.decode(payload)
-        except (msgspec.DecodeError, ValueError, TypeError, RecursionError) as error:
-            raise self._explain(error) from None
+        found = self._read(payload)
         values = ((name, getattr(found, name)) for name in self._struct.__struct_fields__)
         return {name: value for name, value in values if value is not msgspec.UNSET}
+
+    def _read(self, payload: bytes) -> msgspec.Struct:
+        try:
+            return self._decoder.decode(payload)
+        except (msgspec.DecodeError, ValueError, TypeError, RecursionError) as error:
+            raise self._explain(error) from None
 
     def members(self, payload: bytes) -> dict[str, Any]:
         """Return a payload's members as plain JSON values, defaults included."""

@@ -27,16 +27,21 @@ _PAGE: int = 500
 class Handle(Generic[R]):
     """A submitted job: its id, and ways to ask about it. ``R`` is what its handler returns."""
 
-    __slots__ = ("_codec", "_door", "_raw", "created", "id")
+    __slots__ = ("_codec", "_door", "_raw", "created")
 
     def __init__(self, door: Door, job_id: bytes, *, codec: "Codec | None", created: bool) -> None:
         """Name a job; made by whatever submits."""
         self._door = door
         self._raw = job_id
         self._codec = codec
-        self.id = show_job(job_id)
         #: False when a submission key or unique key found an earlier job.
         self.created = created
+
+    @property
+    def id(self) -> str:
+        """Return the job's id as people see it: ``job_…``."""
+        # Made when asked for: who submits many jobs rarely looks at each.
+        return show_job(self._raw)
 
     def result(self, timeout: Duration | None = None) -> R:
         """Wait for the job's end and return what its handler returned.

@@ -51,7 +51,7 @@ class Backoff(msgspec.Struct, frozen=True, omit_defaults=True):
 DEFAULT_BACKOFF: Final = Backoff()
 
 
-class NewJob(msgspec.Struct, frozen=True, kw_only=True):
+class NewJob(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A validated submission, ready to be inserted. The id is made by the submitter.
 
     Exactly one of ``delay_ms`` and ``due_at`` may be given; with neither the job is due at once.
@@ -84,7 +84,7 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
     on_duplicate: str = "existing"
 
 
-class Receipt(msgspec.Struct, frozen=True):
+class Receipt(msgspec.Struct, frozen=True, gc=False):
     """The answer to one submission, given only after its commit.
 
     ``created`` is false when the submission key (or a repeated id) named an existing job.
@@ -102,7 +102,7 @@ class Receipt(msgspec.Struct, frozen=True):
     unused_ref: str | None = None
 
 
-class Claimed(msgspec.Struct, frozen=True):
+class Claimed(msgspec.Struct, frozen=True, gc=False):
     """One attempt handed to a worker, with what is needed to run it and to judge its outcome."""
 
     job_id: bytes
@@ -150,7 +150,7 @@ class Held(msgspec.Struct, frozen=True):
     cause: str
 
 
-class Settlement(msgspec.Struct, frozen=True, kw_only=True):
+class Settlement(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What an outcome means, decided by ``policies.verdict``: the store only carries it out.
 
     The store applies it if and only if the job still is held under ``attempt``. When the job is
@@ -175,7 +175,7 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
     follow_up: NewJob | None = None
 
 
-class Settled(msgspec.Struct, frozen=True):
+class Settled(msgspec.Struct, frozen=True, gc=False):
     """How one settlement went.
 
     ``accepted``: applied now. ``repeated``: this very attempt was already closed in the same way

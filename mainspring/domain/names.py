@@ -8,6 +8,7 @@ from typing import Final
 from mainspring.domain.errors import InvalidInput, UnknownOption
 from mainspring.domain.job import Priority
 
+_LEVELS: Final = frozenset(map(int, Priority))
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]*")
 
 
@@ -32,7 +33,7 @@ def priority_of(value: object) -> int:
     """Return a priority given by name or number: critical 0, high 1, normal 2, low 3."""
     if isinstance(value, str) and value.upper() in Priority.__members__:
         return int(Priority[value.upper()])
-    if isinstance(value, int) and not isinstance(value, bool) and value in set(Priority):
+    if isinstance(value, int) and not isinstance(value, bool) and value in _LEVELS:
         return int(value)
     names = ", ".join(level.name.lower() for level in Priority)
     raise UnknownOption(f"priority: there is no {value!r}", hint=f"use one of {names}")

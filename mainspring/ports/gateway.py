@@ -92,7 +92,7 @@ class WorkerGateway(Protocol):
         ...
 
 
-class Submission(msgspec.Struct, frozen=True, kw_only=True):
+class Submission(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a client wants to be done: names and values as given, not yet validated.
 
     ``None`` means: as the handler declares, else the product's default.
@@ -125,7 +125,7 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     id: bytes | None = None
 
 
-class Accepted(msgspec.Struct, frozen=True):
+class Accepted(msgspec.Struct, frozen=True, gc=False):
     """One acknowledged submission. ``created`` is false when a key of it named an existing job.
 
     ``replaced``: that job holds the unique key, and waits with what was submitted now.

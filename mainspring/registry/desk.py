@@ -49,7 +49,7 @@ from mainspring.ports.store import (
     Wakeups,
 )
 from mainspring.registry.coalesce import Coalescer
-from mainspring.registry.validate import check_schema, new_job, with_index
+from mainspring.registry.validate import Forms, check_schema, with_index
 
 #: How long an unknown outcome is asked about before the caller is told that it is unknown.
 _SETTLE_SECONDS: Final = 30.0
@@ -104,7 +104,8 @@ class FrontDesk:
         if not wanted:
             return []
         jobs = await self._validated(wanted)
-        jobs = [await self._offload(job) for job in jobs]
+        if self._blobs is not None:
+            jobs = [await self._offload(job) for job in jobs]
         receipts = await self._insert(jobs)
         self._store.wakeups.announce({f"queue:{job.queue}" for job in jobs})
         await self._forget_unused(jobs, receipts)
@@ -282,10 +283,11 @@ class FrontDesk:
                 # A worker may have declared it a moment ago: look again before refusing.
                 self._handlers_until = float("-inf")
                 handlers = await self._known_handlers()
+        forms = Forms(handlers, self._new_id, self._payload_bytes)
         jobs: list[NewJob] = []
         for index, item in enumerate(wanted):
             try:
-                jobs.append(new_job(item, handlers, self._new_id, self._payload_bytes))
+                jobs.append(forms.job(item))
             except MainspringError as error:
                 raise with_index(error, index, len(wanted)) from None
         return jobs

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from operator import attrgetter, is_
 from typing import Any, Final
 
 import msgspec
@@ -49,6 +50,48 @@ _SIMILAR: Final = 0.6
 _AHEAD_MAX: Final = timedelta(seconds=DELAY_SECONDS_MAX)
 _UNEXPECTED: Final = re.compile(r"\('([^']+)' was unexpected\)")
 _ID_BYTES: Final = 16
+
+
+class Forms:
+    """Makes jobs of submissions. Of neighbours that ask for the same, one is checked in full.
+
+    Calls of one bulk submission mostly differ in their payload alone. So what was made of the last
+    call of each kind is kept as a form, and filled in again for calls with the very same values:
+    the same objects, not equal ones, because 1 equals True.
+    """
+
+    def __init__(
+        self,
+        handlers: Mapping[str, HandlerInfo],
+        new_id: Callable[[], bytes],
+        payload_bytes: int = PAYLOAD_BYTES_MAX,
+    ) -> None:
+        """Know what workers have declared; make ids with ``new_id``."""
+        self._handlers = handlers
+        self._new_id = new_id
+        self._payload_bytes = payload_bytes
+        self._filled: dict[str, tuple[tuple[object, ...], NewJob]] = {}
+
+    def job(self, wanted: Submission) -> NewJob:
+        """Return the job to insert, or raise the error that names the option that is wrong."""
+        if not wanted.kind_is_known or wanted.id is not None:
+            return new_job(wanted, self._handlers, self._new_id, self._payload_bytes)
+        asked = _ALL_BUT_PAYLOAD(wanted)
+        before, form = self._filled.get(wanted.kind, _NO_FORM)
+        if form is not None and all(map(is_, asked, before)):
+            payloads.check(wanted.payload, bytes_max=self._payload_bytes)
+            return msgspec.structs.replace(form, id=self._new_id(), payload=wanted.payload)
+        job = new_job(wanted, self._handlers, self._new_id, self._payload_bytes)
+        # An instant is judged by the id, and a body's hash by the payload.
+        if job.due_at is None and job.submission_key is None:
+            self._filled[wanted.kind] = (asked, job)
+        return job
+
+
+_ALL_BUT_PAYLOAD: Final = attrgetter(
+    *(name for name in Submission.__struct_fields__ if name not in {"id", "payload"})
+)
+_NO_FORM: Final[tuple[tuple[object, ...], NewJob | None]] = ((), None)
 
 
 def new_job(
