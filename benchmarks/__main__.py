@@ -14,7 +14,6 @@ from benchmarks.rounds import POSTGRES_SETTINGS, measure, on_postgres, on_sqlite
 from benchmarks.sizes import Sizes
 from mainspring.ports.clock import utc_now
 from mainspring.testing.servers import PostgresServer
-from mainspring.testing.servers.postgres_databases import server_major
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -42,12 +41,12 @@ def run(sizes: Sizes, stores: Sequence[str], version: str, processes: int) -> di
         "machine": machine.facts(),
         "sizes": sizes,
         "processes": {"postgres": processes, "sqlite": 1},
+        "postgres": version,
         "postgres_settings": {"fsync": "on", **POSTGRES_SETTINGS},
         "figures": {},
     }
     if "postgres" in stores:
         with PostgresServer(version, fsync=True, settings=POSTGRES_SETTINGS) as server:
-            result["postgres_version"] = str(server_major(server.dsn))
             rounds = measure(on_postgres(server, sizes, processes), sizes, _say("postgres"))
         result["figures"]["postgres"] = summary(rounds)
     if "sqlite" in stores:

@@ -46,7 +46,7 @@ def table(result: dict[str, Any]) -> str:
     machine, sizes = result["machine"], result["sizes"]
     told = (
         f"{result['taken_on']}, commit `{result['commit']}`, {machine['cores']} cores of "
-        f"{machine['processor']}, PostgreSQL {result['postgres_version']}, SQLite "
+        f"{machine['processor']}, PostgreSQL {result['postgres']}, SQLite "
         f"{machine['sqlite']}, Python {machine['python']}; {sizes['jobs']:,} jobs, medians of "
         f"{sizes['rounds']} rounds, least and most in brackets."
     )
