@@ -16,7 +16,8 @@ from pathlib import Path
 
 import bootstrap
 
-PRODUCT = ["pyproject.toml", "--extra", "postgres", "--extra", "s3", "--extra", "structlog"]
+EXTRAS = ("postgres", "s3", "structlog", "jq")
+PRODUCT = ["pyproject.toml", *(word for name in EXTRAS for word in ("--extra", name))]
 
 # In this order: dev.txt constrains run.txt, so that one package has one version everywhere.
 LOCKS = {

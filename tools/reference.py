@@ -29,6 +29,22 @@ ERRORS_INTRODUCTION = """\
 Every error has a stable code, says what is wrong, and what to do next. The table is the one way
 from a code to an exit status, an HTTP status and a gRPC status. `mainspring help errors` prints
 it."""
+SETTINGS_INTRODUCTION = """\
+Where a setting may be said, the strongest first:
+
+1. a flag of the command line (`--store`, `--blobs`);
+2. a profile named by `--profile`;
+3. the environment (`MAINSPRING_*`);
+4. a profile named by `MAINSPRING_PROFILE`;
+5. the project: the nearest `mainspring.toml`, or `pyproject.toml` with `[tool.mainspring]`, from
+   the current folder upwards; paths in it are relative to it;
+6. the user: `~/.config/mainspring/config.toml` (`$XDG_CONFIG_HOME` moves it), which may also
+   hold profiles as tables `[profiles.NAME]`;
+7. the default.
+
+A name that is none is refused with a suggestion. `mainspring config ls` shows every value with its
+place, `mainspring config explain NAME` every place that says something about one. Passwords are
+never shown."""
 PARAMETERS = re.compile(r"^Parameters\n-+\n", re.MULTILINE)
 
 
@@ -200,13 +216,19 @@ def errors_page() -> str:
 def settings_page() -> str:
     """Every setting."""
     rows = [
-        (f"`{row.name}`", f"`{row.environment}`", row.default, row.meaning.replace("|", "\\|"))
+        (
+            f"`{row.key}`",
+            f"`{row.environment}`",
+            row.default,
+            row.meaning.replace("|", "\\|"),
+            f"`{row.name}`",
+        )
         for row in TABLE
     ]
     return page(
         "Settings",
-        "A flag of the command line wins over the environment, the environment over the default.",
-        table(("setting", "environment", "default", "meaning"), *rows),
+        SETTINGS_INTRODUCTION,
+        table(("setting", "environment", "default", "meaning", "in the code"), *rows),
     )
 
 

@@ -1,11 +1,11 @@
 """What commands share: opening the store, reading ids and filters, asking before harm."""
 
+import difflib
 import getpass
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 from mainspring.app.durations import milliseconds
 from mainspring.cli.options import Options
@@ -22,9 +22,6 @@ from mainspring.domain.limits import PAGE_ITEMS_MAX
 from mainspring.domain.states import JobState
 from mainspring.ports.clock import utc_now
 from mainspring.ports.gateway import ClientGateway
-
-if TYPE_CHECKING:
-    pass
 
 
 def open_gateway(options: Options) -> AbstractAsyncContextManager[ClientGateway]:
@@ -56,9 +53,9 @@ def states_of(words: Sequence[str]) -> frozenset[JobState]:
         try:
             found.add(JobState(word))
         except ValueError:
-            raise UnknownOption(
-                f"state: there is no {word!r}", hint=f"use one of {', '.join(JobState)}"
-            ) from None
+            near = nearest(word, JobState)
+            hint = f"did you mean {near}?" if near else f"use one of {', '.join(JobState)}"
+            raise UnknownOption(f"state: there is no {word!r}", hint=hint) from None
     return frozenset(found)
 
 
@@ -109,11 +106,11 @@ async def every(gateway: ClientGateway, wanted: JobFilter, *, limit: int) -> Asy
             return
 
 
-def confirm(count: int, verb: str, *, yes: bool) -> None:
+def confirm(count: int, verb: str, *, yes: bool, noun: str = "job") -> None:
     """Let a person confirm by typing the number; without a terminal ``--yes`` is needed."""
     if yes:
         return
-    what = f"{verb} {count_of(count, 'job')}"
+    what = f"{verb} {count_of(count, noun)}"
     if sys.stdin is None or not sys.stdin.isatty():
         raise InvalidInput(
             f"this would {what}; nothing was changed", hint="add --yes, or --dry-run to look first"
@@ -121,3 +118,36 @@ def confirm(count: int, verb: str, *, yes: bool) -> None:
     tell(f"This will {what}. Type {count} to go on:")
     if sys.stdin.readline().strip() != str(count):
         raise InvalidInput("not confirmed; nothing was changed", hint="add --yes to skip this")
+
+
+async def hint_at_slips(
+    gateway: ClientGateway, *, kinds: Sequence[str] = (), queues: Sequence[str] = ()
+) -> None:
+    """Tell of names in a filter that nobody has ever declared; called when nothing was found."""
+    handlers = await gateway.list_handlers()
+    known_kinds = {handler.kind for handler in handlers}
+    for kind in kinds:
+        if kind not in known_kinds:
+            tell(f"no worker has declared the kind {kind!r}{_near(kind, known_kinds)}")
+    if queues:
+        known = await known_queues(gateway)
+        for queue in queues:
+            if queue not in known:
+                tell(f"nothing names a queue {queue!r}{_near(queue, known)}")
+
+
+async def known_queues(gateway: ClientGateway) -> set[str]:
+    """Return every queue that has jobs or a pause, a handler or a worker."""
+    names = {queue.name for queue in await gateway.list_queues()}
+    names |= {handler.queue for handler in await gateway.list_handlers()}
+    return names | {name for worker in await gateway.list_workers() for name in worker.queues}
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Return the name that was probably meant, or nothing."""
+    return next(iter(difflib.get_close_matches(word, list(known), 1, 0.6)), "")
+
+
+def _near(word: str, known: Iterable[str]) -> str:
+    near = nearest(word, known)
+    return f"; did you mean {near}?" if near else ""

@@ -5,8 +5,9 @@ from typing import Annotated, Final, Literal
 import msgspec
 from cyclopts import App, Parameter
 
-from mainspring.cli.options import COMMANDS, Given, Options
-from mainspring.cli.output import out, show_list, tell
+from mainspring.cli.options import COMMANDS, FLAG, Given, Options
+from mainspring.cli.output import out, show_list, tell, tell_dry_run
+from mainspring.cli.picking import check_columns
 from mainspring.cli.tables import Cell, Column
 from mainspring.cli.text import count_of
 from mainspring.domain.errors import StoreNewer
@@ -26,32 +27,47 @@ class Step(msgspec.Struct, frozen=True):
 
 
 @app.command
-async def migrate(*, phase: Phase = "all", options: Given) -> None:
+async def migrate(
+    *,
+    phase: Phase = "all",
+    dry_run: Annotated[bool, FLAG] = False,
+    options: Given,
+) -> None:
     """Apply pending steps; safe to repeat, and to run from several places at once.
 
     Parameters
     ----------
     phase
         pre: before the new version starts. post: after the old one has gone. all: both.
+    dry_run
+        Only say which steps would be applied.
     """
-    from mainspring.runtime.assemble import open_store
+    from mainspring.runtime.assemble import open_store, open_store_to_look
 
-    store = await open_store(options.settings())
+    check_columns(options, Step.__struct_fields__)
+    opening = open_store_to_look if dry_run else open_store
+    store = await opening(options.settings())
     try:
-        status = await store.schema_status()
-        if status.too_new:
+        found = await store.schema_status()
+        if found.too_new:
             raise StoreNewer(
-                f"the store was migrated by a newer Mainspring (unknown: {status.unknown[-1]})"
+                f"the store was migrated by a newer Mainspring (unknown: {found.unknown[-1]})"
             )
-        applied = await store.migrate(phase=phase)
+        if dry_run:
+            names = [name for name in found.pending if phase in ("all", _phase(name))]
+        else:
+            names = await store.migrate(phase=phase)
     finally:
         await store.close()
+    word = "pending" if dry_run else "applied"
     if options.is_for_people:
-        for name in applied:
-            out(f"applied  {name}")
-        tell(f"{count_of(len(applied), 'step')} applied" if applied else "nothing to do")
+        for name in names:
+            out(f"{word}  {name}")
+        tell(f"{count_of(len(names), 'step')} {word}" if names else "nothing to do")
     else:
-        _show(options, [Step(name, _phase(name), "applied") for name in applied])
+        _show(options, [Step(name, _phase(name), word) for name in names])
+    if dry_run:
+        tell_dry_run()
 
 
 @app.command

@@ -1,36 +1,53 @@
-"""``mainspring dlq``: look at dead letters; replay or purge them."""
+"""``mainspring dlq``: look at dead letters; replay, discard or export them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
+from pathlib import Path
 from typing import Annotated, Final
 
 from cyclopts import App, Parameter
 
-from mainspring.cli.asking import actor, confirm, every, filter_of, job_ids, open_gateway
+from mainspring.cli.asking import (
+    actor,
+    confirm,
+    filter_of,
+    hint_at_slips,
+    job_ids,
+    open_gateway,
+)
+from mainspring.cli.bulk import BULK_MAX, Selection, find_all, in_batches, show_preview
 from mainspring.cli.job_tables import show_job_page
-from mainspring.cli.options import COMMANDS, Given, Options
-from mainspring.cli.output import line, out, show_list, tell
+from mainspring.cli.options import COMMANDS, FLAG, Given, Options
+from mainspring.cli.output import (
+    Change,
+    check_change_columns,
+    line,
+    out,
+    show_changes,
+    show_list,
+    tell,
+)
 from mainspring.cli.payloads import members, merged, payload_of
 from mainspring.cli.records import attempt_record, error_of, job_record
 from mainspring.cli.tables import Column
 from mainspring.cli.text import count_of, rough
-from mainspring.cli.watching import ended_badly, watch
+from mainspring.cli.watching import ProgressLine, ended_badly, wait_for_all, watch
 from mainspring.domain.errors import Conflict, InvalidInput, NotFound
 from mainspring.domain.ids import parse_job, show_job
-from mainspring.domain.job import JobFilter, JobView
+from mainspring.domain.job import JobView
 from mainspring.domain.states import JobState
 from mainspring.ports.clock import utc_now
 from mainspring.ports.gateway import ClientGateway
 
 app: Final = App(
-    name="dlq", help="Look at dead letters; replay or purge them.", group_commands=COMMANDS
+    name="dlq",
+    help="Look at dead letters; replay, discard or export them.",
+    group_commands=COMMANDS,
 )
-_BULK_MAX: Final = 10_000
+_LETTER: Final = "dead letter"
 
 Kinds = Annotated[tuple[str, ...], Parameter(negative="")]
-Flag = Parameter(negative="")
-#: Jobs that came back, each with the attempt it had died with, where that is known.
-_Replayed = dict[bytes, int | None]
 
 
 @app.command
@@ -62,14 +79,16 @@ async def ls(
     cursor = None if before is None else bytes(parse_job(before))
     async with open_gateway(options) as gateway:
         page = await gateway.list_jobs(wanted, limit=limit, before=cursor)
-    show_list(
-        options,
-        page.items,
-        columns=_columns(utc_now()),
-        record=job_record,
-        name=lambda job: show_job(job.id),
-        empty="no dead letters",
-    )
+        show_list(
+            options,
+            page.items,
+            columns=_columns(utc_now()),
+            record=job_record,
+            name=lambda job: show_job(job.id),
+            empty="no dead letters",
+        )
+        if not page.items and (kind or queue):
+            await hint_at_slips(gateway, kinds=kind, queues=queue)
     if page.next_before is not None:
         tell(f"there are more: --before {show_job(page.next_before)}")
 
@@ -136,9 +155,9 @@ async def replay(  # noqa: PLR0913 - a command's options are its arguments
     since: str | None = None,
     all_: Annotated[bool, Parameter(name="--all", negative="")] = False,
     limit: int = 1_000,
-    dry_run: Annotated[bool, Flag] = False,
-    yes: Annotated[bool, Flag] = False,
-    wait: Annotated[bool, Flag] = False,
+    dry_run: Annotated[bool, FLAG] = False,
+    yes: Annotated[bool, FLAG] = False,
+    wait: Annotated[bool, FLAG] = False,
     options: Given,
 ) -> None:
     """Bring dead letters back to life: same id, fresh tries, the history stays.
@@ -162,28 +181,34 @@ async def replay(  # noqa: PLR0913 - a command's options are its arguments
     dry_run
         Only say what would be replayed.
     yes
-        Do not ask.
+        Do not ask, however many they are.
     wait
         Stay until they have ended; exit 5 when one ends without success.
     """
+    check_change_columns(options)
     ids, changes = _ids_and_changes(word)
-    wanted = _bulk_filter(ids, kind=kind, queue=queue, since=since, everything=all_)
+    selection = _selection(ids, limit, kind=kind, queue=queue, since=since, everything=all_)
     if (changes or json is not None) and len(ids) != 1:
         raise InvalidInput("a payload can be changed for one job only", hint="give one id")
-    if not 1 <= limit <= _BULK_MAX:
-        raise InvalidInput(f"limit: {limit} is not between 1 and {_BULK_MAX}")
     whole = None
     if json is not None:
         whole = payload_of(changes, json, bytes_max=options.settings().payload_bytes)
     async with open_gateway(options) as gateway:
-        if wanted is not None:
-            replayed = await _replay_matching(gateway, wanted, limit, dry_run=dry_run, yes=yes)
-        else:
-            replayed = await _replay_ids(gateway, ids, changes, whole, dry_run=dry_run)
-        for raw in replayed:
-            _show_change(options, raw, "ready")
+        if selection is not None:
+            await _replay_many(gateway, selection, options, dry_run=dry_run, yes=yes, wait=wait)
+            return
+        jobs = [await _dead(gateway, raw) for raw in ids]
+        payload = merged(jobs[0].payload, members(changes)) if changes else whole
+        if dry_run:
+            show_preview(options, jobs, "replayed", utc_now(), noun=_LETTER)
+            return
+        changed = await gateway.replay(ids, payload=payload, actor=actor())
+        if not changed:
+            raise Conflict("nothing was replayed: somebody else was faster")
+        came_back = [job for job in jobs if job.id in changed]
+        show_changes(options, [Change(show_job(job.id), "ready") for job in came_back])
         if wait:
-            await _wait_for_all(gateway, replayed, options)
+            await _wait_by_id(gateway, came_back, options)
 
 
 def _ids_and_changes(words: Sequence[str]) -> tuple[list[bytes], list[str]]:
@@ -192,15 +217,16 @@ def _ids_and_changes(words: Sequence[str]) -> tuple[list[bytes], list[str]]:
     return job_ids([word for word in words if "=" not in word]), changes
 
 
-def _bulk_filter(
+def _selection(
     ids: Sequence[bytes],
+    limit: int,
     *,
     kind: Sequence[str],
     queue: Sequence[str],
     since: str | None,
     everything: bool,
-) -> JobFilter | None:
-    """Return the filter, or nothing when ids were given; refuse both and neither."""
+) -> Selection | None:
+    """Return what the filter means, or nothing when ids were given; refuse both and neither."""
     is_filtered = bool(kind or queue or since or everything)
     if is_filtered and ids:
         raise InvalidInput("both ids and a filter were given", hint="give one of them")
@@ -210,67 +236,85 @@ def _bulk_filter(
         )
     if not is_filtered:
         return None
-    return filter_of(states=["dead"], kinds=kind, queues=queue, since=since)
+    wanted = filter_of(states=["dead"], kinds=kind, queues=queue, since=since)
+    return Selection(wanted=wanted, limit=limit).checked()
 
 
-async def _replay_matching(
-    gateway: ClientGateway, wanted: JobFilter, limit: int, *, dry_run: bool, yes: bool
-) -> _Replayed:
-    found = await gateway.replay_matching(wanted, limit=limit, dry_run=True, actor=actor())
-    if dry_run:
-        tell(f"{count_of(found.matched, 'dead letter')} would be replayed; nothing was changed")
-        return {}
-    if not found.matched:
+async def _matching(
+    gateway: ClientGateway, selection: Selection, options: Options, verb: str, *, dry_run: bool
+) -> list[JobView]:
+    """Return what matches and is to be changed; with ``dry_run`` only show it."""
+    jobs = await find_all(gateway, selection)
+    if not jobs:
         tell("no dead letter matches; nothing was changed")
-        return {}
-    confirm(found.matched, "replay", yes=yes)
-    done = await gateway.replay_matching(wanted, limit=found.matched, dry_run=False, actor=actor())
-    tell(f"{count_of(len(done.changed), 'dead letter')} replayed")
-    return dict.fromkeys(done.changed)
+        wanted = selection.wanted
+        await hint_at_slips(gateway, kinds=sorted(wanted.kinds), queues=sorted(wanted.queues))
+        return []
+    if dry_run:
+        show_preview(options, jobs, verb, utc_now(), noun=_LETTER)
+        return []
+    return jobs
 
 
-async def _replay_ids(
+async def _replay_many(
     gateway: ClientGateway,
-    ids: Sequence[bytes],
-    changes: Sequence[str],
-    whole: bytes | None,
+    selection: Selection,
+    options: Options,
     *,
     dry_run: bool,
-) -> _Replayed:
-    jobs = [await _dead(gateway, raw) for raw in ids]
-    payload = merged(jobs[0].payload, members(changes)) if changes else whole
-    if dry_run:
-        tell(f"{count_of(len(ids), 'dead letter')} would be replayed; nothing was changed")
-        return {}
-    changed = await gateway.replay(ids, payload=payload, actor=actor())
-    if not changed:
-        raise Conflict("nothing was replayed: somebody else was faster")
-    return {job.id: job.attempt for job in jobs if job.id in changed}
+    yes: bool,
+    wait: bool,
+) -> None:
+    jobs = await _matching(gateway, selection, options, "replayed", dry_run=dry_run)
+    if not jobs:
+        return
+    # One is not many: it can die again, but nothing is lost by it.
+    confirm(len(jobs), "replay", yes=yes or len(jobs) == 1, noun=_LETTER)
+    came_back: list[bytes] = []
+
+    async def replay_some(ids: Sequence[bytes]) -> int:
+        changed = await gateway.replay(ids, actor=actor())
+        came_back.extend(changed)
+        return len(changed)
+
+    await in_batches(options, [job.id for job in jobs], "replayed", replay_some)
+    verb = "matches" if len(jobs) == 1 else "match"
+    tell(f"{count_of(len(jobs), _LETTER)} {verb}, {len(came_back):,} replayed")
+    if not options.is_for_people:
+        show_changes(options, [Change(show_job(raw), "ready") for raw in came_back])
+    if wait:
+        _sum_up(await wait_for_all(gateway, came_back, options))
 
 
-async def _wait_for_all(gateway: ClientGateway, ids: _Replayed, options: Options) -> None:
-    ended = [
-        await watch(gateway, raw, options, after_attempt=attempt) for raw, attempt in ids.items()
-    ]
+async def _wait_by_id(gateway: ClientGateway, jobs: Sequence[JobView], options: Options) -> None:
+    """Tell the story of a single job; of several only how they ended."""
+    if len(jobs) > 1:
+        _sum_up(await wait_for_all(gateway, [job.id for job in jobs], options))
+        return
+    ended = await watch(gateway, jobs[0].id, options, after_attempt=jobs[0].attempt)
+    if ended.state is not JobState.SUCCEEDED:
+        raise ended_badly(ended)
+    if ended.result is not None and options.is_for_people:
+        out(ended.result.decode())
+
+
+def _sum_up(ended: Sequence[JobView]) -> None:
     failed = [job for job in ended if job.state is not JobState.SUCCEEDED]
-    if len(ids) > 1:
-        tell(f"{len(ended) - len(failed):,} succeeded, {len(failed):,} did not")
+    tell(f"{len(ended) - len(failed):,} succeeded, {len(failed):,} did not")
     if failed:
         raise ended_badly(failed[0])
-    if len(ended) == 1 and ended[0].result is not None and options.is_for_people:
-        out(ended[0].result.decode())
 
 
-@app.command
-async def purge(  # noqa: PLR0913 - a command's options are its arguments
+@app.command(name=("discard", "purge"))
+async def discard(  # noqa: PLR0913 - a command's options are its arguments
     *job_id: str,
     kind: Kinds = (),
     queue: Kinds = (),
     since: str | None = None,
     all_: Annotated[bool, Parameter(name="--all", negative="")] = False,
     limit: int = 1_000,
-    dry_run: Annotated[bool, Flag] = False,
-    yes: Annotated[bool, Flag] = False,
+    dry_run: Annotated[bool, FLAG] = False,
+    yes: Annotated[bool, FLAG] = False,
     options: Given,
 ) -> None:
     """Delete dead letters for good, with their attempts and logs.
@@ -288,45 +332,101 @@ async def purge(  # noqa: PLR0913 - a command's options are its arguments
     all_
         Instead of ids: every one there is.
     limit
-        With a filter: at most so many, newest first.
+        With a filter: at most so many, oldest first.
     dry_run
         Only say what would be deleted.
     yes
         Do not ask.
     """
+    check_change_columns(options)
     ids = job_ids(job_id)
-    wanted = _bulk_filter(ids, kind=kind, queue=queue, since=since, everything=all_)
-    if not 1 <= limit <= _BULK_MAX:
-        raise InvalidInput(f"limit: {limit} is not between 1 and {_BULK_MAX}")
+    selection = _selection(ids, limit, kind=kind, queue=queue, since=since, everything=all_)
     async with open_gateway(options) as gateway:
-        if wanted is not None:
-            ids = [job.id async for job in every(gateway, wanted, limit=limit)]
+        if selection is not None:
+            jobs = await _matching(gateway, selection, options, "deleted", dry_run=dry_run)
         else:
-            for raw in ids:
-                await _dead(gateway, raw)
-        if not ids:
-            tell("no dead letter matches; nothing was changed")
+            jobs = [await _dead(gateway, raw) for raw in ids]
+            if dry_run:
+                show_preview(options, jobs, "deleted", utc_now(), noun=_LETTER)
+                return
+        if not jobs:
             return
-        if dry_run:
-            tell(f"{count_of(len(ids), 'dead letter')} would be deleted; nothing was changed")
-            return
-        confirm(len(ids), "delete for good", yes=yes)
-        deleted = await gateway.purge(ids, actor=actor())
+        confirm(len(jobs), "delete for good", yes=yes, noun=_LETTER)
+
+        async def delete_some(some: Sequence[bytes]) -> int:
+            return await gateway.purge(some, actor=actor())
+
+        names = [job.id for job in jobs]
+        deleted = await in_batches(options, names, "deleted", delete_some)
     if not deleted:
         raise NotFound("nothing was deleted: they are gone or no longer dead")
-    for raw in ids if deleted == len(ids) else ():
-        _show_change(options, raw, "deleted")
-    tell(f"{count_of(deleted, 'dead letter')} deleted")
+    if deleted == len(jobs) and (selection is None or not options.is_for_people):
+        show_changes(options, [Change(show_job(raw), "deleted") for raw in names])
+    tell(f"{count_of(deleted, _LETTER)} deleted")
 
 
-def _show_change(options: Options, raw: bytes, state: str) -> None:
-    name = show_job(raw)
-    match options.output:
-        case "table" | "wide":
-            out(f"{name}  {state}")
-        case "name":
-            out(name)
-        case "csv":
-            out(f"{name},{state}")
-        case "json" | "jsonl":
-            out(line({"id": name, "state": state}))
+@app.command
+async def export(  # noqa: PLR0913 - a command's options are its arguments
+    *,
+    to: str = "-",
+    kind: Kinds = (),
+    queue: Kinds = (),
+    since: str | None = None,
+    limit: int = BULK_MAX,
+    force: Annotated[bool, FLAG] = False,
+    options: Given,
+) -> None:
+    """Write dead letters with their attempts as JSON lines, oldest first; they stay.
+
+    Parameters
+    ----------
+    to
+        A file that is not there yet; - is stdout.
+    kind
+        Only of this kind; may be repeated.
+    queue
+        Only of this queue; may be repeated.
+    since
+        Only those that died after this: a duration ago (2h) or an instant.
+    limit
+        At most so many.
+    force
+        Replace the file if it is there.
+    """
+    selection = _selection((), limit, kind=kind, queue=queue, since=since, everything=True)
+    assert selection is not None
+    with _opened(to, force=force) as write:
+        async with open_gateway(options) as gateway:
+            jobs = await find_all(gateway, selection)
+            bar = ProgressLine(options, len(jobs), "exported")
+            try:
+                for done, job in enumerate(jobs, 1):
+                    full = await gateway.get_job(job.id)
+                    attempts = await gateway.list_attempts(job.id)
+                    write(
+                        line(
+                            job_record(full)
+                            | {"attempts": [attempt_record(item) for item in attempts]}
+                        )
+                    )
+                    bar.move(done)
+            finally:
+                bar.end()
+    tell(f"{count_of(len(jobs), _LETTER)} exported" + ("" if to == "-" else f" to {to}"))
+
+
+@contextmanager
+def _opened(to: str, *, force: bool) -> Iterator[Callable[[str], None]]:
+    """Open what an export is written to; a file is not replaced by accident."""
+    if to == "-":
+        yield out
+        return
+    try:
+        with Path(to).open("w" if force else "x", encoding="utf-8") as file:
+            yield lambda text: print(text, file=file)
+    except FileExistsError:
+        raise Conflict(f"{to} is there already", hint="name another file, or add --force") from None
+    except OSError as error:
+        raise InvalidInput(
+            f"{to} cannot be written: {error.strerror}", hint="name a file that can: --to FILE"
+        ) from error

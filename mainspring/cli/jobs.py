@@ -5,17 +5,28 @@ from typing import Annotated, Final
 from cyclopts import App, Parameter
 
 from mainspring.app.durations import milliseconds
-from mainspring.cli.asking import actor, filter_of, job_ids, open_gateway
+from mainspring.cli.asking import actor, filter_of, hint_at_slips, job_ids, open_gateway
+from mainspring.cli.explaining import explain_job, show_explanation
 from mainspring.cli.job_tables import job_columns, show_job_page
-from mainspring.cli.options import COMMANDS, Given, Options
-from mainspring.cli.output import line, out, show_list, tell
+from mainspring.cli.options import COMMANDS, FLAG, Given, Options
+from mainspring.cli.output import (
+    Change,
+    check_change_columns,
+    out,
+    show_changes,
+    show_list,
+    show_stream,
+    tell,
+    tell_dry_run,
+)
 from mainspring.cli.records import Record, attempt_record, job_record, log_record
 from mainspring.cli.submit import show_end
 from mainspring.cli.text import styled
-from mainspring.cli.watching import log_text, watch
+from mainspring.cli.watching import ended_badly, log_text, wait_for_all, watch
 from mainspring.domain.errors import Conflict, NotFound
 from mainspring.domain.ids import parse_job, show_job
-from mainspring.domain.states import FINAL, JobState
+from mainspring.domain.job import JobView
+from mainspring.domain.states import FINAL, HELD, JobState
 from mainspring.ports.clock import utc_now
 from mainspring.ports.gateway import ClientGateway
 from mainspring.ports.store import CancelResult
@@ -24,6 +35,7 @@ app: Final = App(
     name="jobs", help="Look at jobs; watch, retry and cancel them.", group_commands=COMMANDS
 )
 _FOLLOW_SECONDS: Final = 1.0
+_PATIENCE: Final = Parameter(name=["--timeout", "--wait-timeout"], allow_leading_hyphen=True)
 _RUNNABLE: Final = frozenset({JobState.SCHEDULED, JobState.RETRYING})
 
 
@@ -62,14 +74,16 @@ async def ls(  # noqa: PLR0913 - a command's options are its arguments
     cursor = None if before is None else bytes(parse_job(before))
     async with open_gateway(options) as gateway:
         page = await gateway.list_jobs(wanted, limit=limit, before=cursor)
-    show_list(
-        options,
-        page.items,
-        columns=job_columns(utc_now()),
-        record=job_record,
-        name=lambda job: show_job(job.id),
-        empty="no jobs" + (" match" if wanted != filter_of() else " yet"),
-    )
+        show_list(
+            options,
+            page.items,
+            columns=job_columns(utc_now()),
+            record=job_record,
+            name=lambda job: show_job(job.id),
+            empty="no jobs" + (" match" if wanted != filter_of() else " yet"),
+        )
+        if not page.items and (kind or queue):
+            await hint_at_slips(gateway, kinds=kind, queues=queue)
     if page.next_before is not None:
         tell(f"there are more: --before {show_job(page.next_before)}")
 
@@ -97,9 +111,7 @@ async def watch_(
     /,
     *,
     follow: Annotated[bool, Parameter(negative="")] = False,
-    timeout: Annotated[
-        str | None, Parameter(name=["--timeout", "--wait-timeout"], allow_leading_hyphen=True)
-    ] = None,
+    timeout: Annotated[str | None, _PATIENCE] = None,
     options: Given,
 ) -> None:
     """Stay with a job until it ends; exit 5 when it ends without success.
@@ -118,6 +130,50 @@ async def watch_(
     async with open_gateway(options) as gateway:
         job = await watch(gateway, raw, options, follow=follow, timeout_seconds=patience)
     show_end(options, job)
+
+
+@app.command
+async def wait(
+    *job_id: Annotated[str, Parameter(required=True)],
+    timeout: Annotated[str | None, _PATIENCE] = None,
+    options: Given,
+) -> None:
+    """Wait until jobs have ended, and print how; exit 5 when one ends without success.
+
+    Parameters
+    ----------
+    job_id
+        The jobs.
+    timeout
+        Leave after this long with exit 7; the jobs go on.
+    """
+    check_change_columns(options)
+    ids = job_ids(job_id)
+    patience = None if timeout is None else milliseconds(timeout, name="timeout") / 1_000
+    async with open_gateway(options) as gateway:
+        ended = await wait_for_all(gateway, ids, options, timeout_seconds=patience)
+    show_changes(
+        options,
+        [Change(show_job(job.id), job.state.value) for job in ended],
+    )
+    failed = [job for job in ended if job.state is not JobState.SUCCEEDED]
+    if failed:
+        raise ended_badly(failed[0])
+
+
+@app.command
+async def explain(job_id: str, /, *, options: Given) -> None:
+    """Say why a job is not running: what it waits for, from what is in the store.
+
+    Parameters
+    ----------
+    job_id
+        The job.
+    """
+    raw = bytes(parse_job(job_id))
+    async with open_gateway(options) as gateway:
+        found = await explain_job(gateway, raw)
+    show_explanation(options, found)
 
 
 @app.command
@@ -158,44 +214,61 @@ async def _print_logs(
             if options.is_for_people:
                 out(log_text(found, color=options.colors_data))
             else:
-                # A stream: one record a line, whichever JSON was asked for.
-                out(line(log_record(found)))
+                show_stream(options, log_record(found))
             cursor = (found.attempt, found.sequence)
     return cursor
 
 
 @app.command
-async def retry(*job_id: Annotated[str, Parameter(required=True)], options: Given) -> None:
+async def retry(
+    *job_id: Annotated[str, Parameter(required=True)],
+    dry_run: Annotated[bool, FLAG] = False,
+    options: Given,
+) -> None:
     """Run waiting jobs now, and bring dead ones back.
 
     Parameters
     ----------
     job_id
         Jobs that are scheduled, retrying or dead.
+    dry_run
+        Only say what would be done.
     """
+    check_change_columns(options)
     ids = job_ids(job_id)
     async with open_gateway(options) as gateway:
         states = {raw: (await gateway.get_job(raw)).state for raw in ids}
         waiting = [raw for raw in ids if states[raw] in _RUNNABLE]
         dead = [raw for raw in ids if states[raw] is JobState.DEAD]
-        changed = [
-            *(await gateway.run_now(waiting, actor=actor()) if waiting else []),
-            *(await gateway.replay(dead, actor=actor()) if dead else []),
-        ]
-    rows = [(raw, "ready" if raw in changed else states[raw].value, raw in changed) for raw in ids]
-    _show_changes(options, rows)
+        if dry_run:
+            changed = [*waiting, *dead]
+        else:
+            changed = [
+                *(await gateway.run_now(waiting, actor=actor()) if waiting else []),
+                *(await gateway.replay(dead, actor=actor()) if dead else []),
+            ]
+    show_changes(
+        options,
+        [
+            Change(show_job(raw), "ready" if raw in changed else states[raw].value, raw in changed)
+            for raw in ids
+        ],
+    )
+    if dry_run:
+        tell_dry_run()
     if not changed:
         raise Conflict(
             "nothing was changed: none of them waits or is dead",
-            hint=f"mainspring jobs get {show_job(ids[0])}",
+            hint=f"mainspring jobs explain {show_job(ids[0])}",
         )
 
 
 @app.command
 async def cancel(
     *job_id: Annotated[str, Parameter(required=True)],
-    force: Annotated[bool, Parameter(negative="")] = False,
+    force: Annotated[bool, FLAG] = False,
     reason: str = "",
+    dry_run: Annotated[bool, FLAG] = False,
     options: Given,
 ) -> None:
     """Cancel jobs: waiting ones end at once, running ones are asked to stop.
@@ -208,11 +281,22 @@ async def cancel(
         End running ones at once, too; what their handlers still do is ignored.
     reason
         Kept with the job.
+    dry_run
+        Only say what would be done.
     """
+    check_change_columns(options)
     ids = job_ids(job_id)
     async with open_gateway(options) as gateway:
-        results = await gateway.cancel(ids, reason=reason, force=force, actor=actor())
-    _show_changes(options, [(item.job_id, _state_word(item), item.changed) for item in results])
+        if dry_run:
+            results = [_foreseen(await gateway.get_job(raw), force=force) for raw in ids]
+        else:
+            results = await gateway.cancel(ids, reason=reason, force=force, actor=actor())
+    show_changes(
+        options,
+        [Change(show_job(item.job_id), _state_word(item), item.changed) for item in results],
+    )
+    if dry_run:
+        tell_dry_run()
     missing = [item for item in results if item.state is None]
     if missing:
         raise NotFound(f"there is no job {show_job(missing[0].job_id)}")
@@ -228,20 +312,14 @@ async def cancel(
 _CANCELLED: Final = frozenset({JobState.CANCELLED, JobState.CANCELLING})
 
 
+def _foreseen(job: JobView, *, force: bool) -> CancelResult:
+    """Return what a cancel would answer."""
+    if job.state in FINAL:
+        return CancelResult(job.id, changed=False, state=job.state)
+    asks = job.state in HELD and not force
+    after = JobState.CANCELLING if asks else JobState.CANCELLED
+    return CancelResult(job.id, changed=after is not job.state, state=after)
+
+
 def _state_word(result: CancelResult) -> str:
     return "unknown" if result.state is None else result.state.value
-
-
-def _show_changes(options: Options, rows: list[tuple[bytes, str, bool]]) -> None:
-    """Say for each job what state it has now, and whether this command changed it."""
-    for raw, state, changed in rows:
-        name = show_job(raw)
-        match options.output:
-            case "table" | "wide":
-                out(f"{name}  {state}" + ("" if changed else "  (unchanged)"))
-            case "name":
-                out(name)
-            case "csv":
-                out(f"{name},{state},{str(changed).lower()}")
-            case "json" | "jsonl":
-                out(line({"id": name, "state": state, "changed": changed}))

@@ -1,6 +1,7 @@
 """What every command is given: where the store is, and how to show things."""
 
 import os
+import re
 import sys
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
@@ -8,11 +9,13 @@ import msgspec
 from cyclopts import Group, Parameter
 
 if TYPE_CHECKING:
-    from mainspring.runtime.settings import Settings
+    from mainspring.runtime.settings import Layers, Settings
 
 #: Where the commands of a group stand in its help: first.
 COMMANDS: Final = Group("Commands", sort_key=0)
-Format = Literal["table", "wide", "json", "jsonl", "csv", "name"]
+Format = Literal["table", "wide", "json", "jsonl", "yaml", "csv", "name"]
+#: An option that is on when it is there; there is no --no-….
+FLAG: Final = Parameter(negative="")
 Color = Literal["auto", "always", "never"]
 
 
@@ -21,20 +24,30 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
     store: str | None = None
     blobs: str | None = None
+    profile: str | None = None
     output: Format = "table"
+    #: Names of what is to be shown of each thing; everything when empty.
+    columns: tuple[str, ...] = ()
+    #: A jq program that the data goes through.
+    jq: str | None = None
     color: Color = "auto"
     debug: bool = False
 
-    def settings(self, *, log_level: str | None = None) -> "Settings":
-        """Return the settings: flags, then environment, then defaults."""
-        from mainspring.runtime.settings import read_settings
+    def layers(self, *, log_level: str | None = None) -> "Layers":
+        """Return everything that is said about the settings: by flags, environment and files."""
+        from mainspring.runtime.settings import Layers
 
-        return read_settings(store=self.store, blobs=self.blobs, log_level=log_level)
+        flags = {"store": self.store, "blobs": self.blobs, "log_level": log_level}
+        return Layers(flags=flags, profile=self.profile)
+
+    def settings(self, *, log_level: str | None = None) -> "Settings":
+        """Return the settings that win."""
+        return self.layers(log_level=log_level).settings()
 
     @property
     def is_for_people(self) -> bool:
         """Tell whether the answer is to be read by people."""
-        return self.output in ("table", "wide")
+        return self.output in ("table", "wide") and self.jq is None
 
     @property
     def is_wide(self) -> bool:
@@ -56,8 +69,14 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 Given = Annotated[Options, Parameter(parse=False)]
 
 
+_SECRETS: Final = re.compile(
+    r"([?&][^=&]*(?:password|secret|token|key)[^=&]*=)[^&]*", re.IGNORECASE
+)
+
+
 def without_password(address: str) -> str:
     """Return an address with its password left out."""
+    address = _SECRETS.sub(r"\1***", address)
     scheme, separator, rest = address.partition("://")
     user, at, host = rest.rpartition("@")
     if not separator or not at or ":" not in user:

@@ -22,6 +22,7 @@ from cyclopts import (
 
 from mainspring import __version__
 from mainspring.cli.options import Color, Format, Options, without_password
+from mainspring.cli.picking import check_choice
 from mainspring.cli.trouble import (
     INTERRUPTED,
     READER_GONE,
@@ -74,11 +75,12 @@ mainspring dev shop:app --store sqlite:///shop.db"""
 for _target, _name, _help, _group in (
     ("worker:app", "worker", "Run workers.", _WORK),
     ("jobs:app", "jobs", "Look at jobs; watch, retry and cancel them.", _LOOK),
-    ("dlq:app", "dlq", "Look at dead letters; replay or purge them.", _LOOK),
+    ("dlq:app", "dlq", "Look at dead letters; replay, discard or export them.", _LOOK),
     ("queues:app", "queues", "Look at queues; pause and resume them.", _LOOK),
-    ("workers:app", "workers", "Look at worker sessions.", _LOOK),
+    ("workers:app", "workers", "Look at workers; drain them.", _LOOK),
     ("handlers:app", "handlers", "Look at the kinds that workers have declared.", _LOOK),
-    ("db:app", "db", "Create and update the store's tables.", _OPERATE),
+    ("db:app", "db", "Create, update and check the store's tables.", _OPERATE),
+    ("config:app", "config", "Look at settings and where they come from.", _OPERATE),
     ("about:version", "version", "Print the version, and what it runs on.", None),
     ("about:help_app", "help", "Explain exit codes and errors.", None),
 ):
@@ -98,16 +100,29 @@ app.command(
     help_epilogue=_SUBMIT_EXAMPLES,
 )
 
-_EVERYWHERE: Final = ("--store", "--blobs", "--output", "--color", "--debug", "--help")
+_EVERYWHERE: Final = (
+    "--store",
+    "--blobs",
+    "--profile",
+    "--output",
+    "--columns",
+    "--jq",
+    "--color",
+    "--debug",
+    "--help",
+)
 Words = Annotated[str, Parameter(show=False, allow_leading_hyphen=True)]
 
 
 @app.meta.default
-def launch(
+def launch(  # noqa: PLR0913 - a command's options are its arguments
     *words: Words,
     store: Annotated[str | None, Parameter(group=_GLOBAL)] = None,
     blobs: Annotated[str | None, Parameter(group=_GLOBAL)] = None,
+    profile: Annotated[str | None, Parameter(group=_GLOBAL)] = None,
     output: Annotated[Format, Parameter(name=["--output", "-o"], group=_GLOBAL)] = "table",
+    columns: Annotated[tuple[str, ...], Parameter(group=_GLOBAL, negative="")] = (),
+    jq: Annotated[str | None, Parameter(group=_GLOBAL)] = None,
     color: Annotated[Color, Parameter(group=_GLOBAL)] = "auto",
     debug: Annotated[bool, Parameter(group=_GLOBAL, negative="")] = False,
 ) -> int:
@@ -119,14 +134,30 @@ def launch(
         sqlite:///FILE or postgresql://USER@HOST/DB; else $MAINSPRING_STORE, else .mainspring/dev.db
     blobs
         file:///FOLDER, s3://BUCKET/PREFIX or none; else $MAINSPRING_BLOBS, else beside the file.
+    profile
+        A named set of settings in ~/.config/mainspring/config.toml; else $MAINSPRING_PROFILE.
     output
         Tables are for people; the others are stable and for machines.
+    columns
+        Show only these, in this order: id,state. Also members of -o json.
+    jq
+        Send the data through this jq program; needs the package jq.
     color
         Colours; auto heeds NO_COLOR and whether somebody looks.
     debug
         Show tracebacks and details of errors.
     """
-    options = Options(store=store, blobs=blobs, output=output, color=color, debug=debug)
+    options = Options(
+        store=store,
+        blobs=blobs,
+        profile=profile,
+        output=output,
+        columns=tuple(name for given in columns for name in given.lower().split(",") if name),
+        jq=jq,
+        color=color,
+        debug=debug,
+    )
+    check_choice(options)
     command, bound, to_give = app.parse_args(words, exit_on_error=False, print_error=False)
     for name in to_give:
         bound.arguments[name] = options

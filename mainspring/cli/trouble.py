@@ -1,7 +1,9 @@
 """How trouble is told: what, why, what next; and the exit status that goes with it."""
 
+import difflib
 import sys
 import traceback
+import typing
 from typing import TYPE_CHECKING, Final
 
 from mainspring.cli.options import Color, wants_color
@@ -60,13 +62,16 @@ def unexpected(error: BaseException) -> MainspringError:
 
 def from_usage(error: "CycloptsError") -> MainspringError:
     """Translate what the parser says of a command line."""
-    from cyclopts import UnknownCommandError
+    from cyclopts import CoercionError, UnknownCommandError
 
     hint = " ".join(("mainspring", *(error.command_chain or ()), "--help"))
     sentence, _, suggestion = str(error).strip().partition(" Did you mean ")
     sentence = sentence.partition(" Available commands:")[0].rstrip(".")
-    if suggestion:
-        near = suggestion.partition("?")[0].strip('"')
+    near = suggestion.partition("?")[0].strip('"')
+    if isinstance(error, CoercionError) and error.token is not None and error.argument is not None:
+        choices = [str(choice) for choice in typing.get_args(error.argument.hint)]
+        near = next(iter(difflib.get_close_matches(error.token.value, choices, 1, 0.5)), near)
+    if near:
         hint = f"did you mean {near}?  ({hint})"
     kind = UnknownOption if isinstance(error, UnknownCommandError) else InvalidInput
     return kind(sentence[:1].lower() + sentence[1:], hint=hint)

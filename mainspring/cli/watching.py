@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from collections.abc import Sequence
 from datetime import timedelta
 from itertools import pairwise
 from typing import Final
@@ -9,7 +10,7 @@ from typing import Final
 from mainspring.cli.options import Options, wants_color
 from mainspring.cli.output import tell
 from mainspring.cli.records import error_of, milliseconds_between
-from mainspring.cli.text import absolute, printable, span, state_style, styled, width_of
+from mainspring.cli.text import absolute, count_of, printable, span, state_style, styled, width_of
 from mainspring.domain.errors import JobFailed, ResultTimeout
 from mainspring.domain.ids import show_job
 from mainspring.domain.job import AttemptView, JobView
@@ -21,6 +22,7 @@ from mainspring.ports.gateway import ClientGateway
 _ASK_SECONDS: Final = 5.0
 _FOLLOW_SECONDS: Final = 0.2
 _BAR_CELLS: Final = 20
+_BAR_AFTER_SECONDS: Final = 0.5
 #: Attempts that end so need no line: the job's state says it.
 _QUIET: Final = frozenset({AttemptState.SUCCEEDED, AttemptState.CANCELLED})
 #: Once attempts are told, these states add nothing.
@@ -303,3 +305,72 @@ async def watch(
         name = show_job(job_id)
         tell(f"detached: {name} goes on   next: mainspring jobs watch {name}")
         raise
+
+
+async def wait_for_all(
+    gateway: ClientGateway,
+    job_ids: Sequence[bytes],
+    options: Options,
+    *,
+    timeout_seconds: float | None = None,
+) -> list[JobView]:
+    """Wait until every job has ended, and show how many have; Ctrl-C lets go of them."""
+    until = None if timeout_seconds is None else monotonic() + timeout_seconds
+    bar = ProgressLine(options, len(job_ids), "ended")
+    ended: list[JobView] = []
+    try:
+        for job_id in job_ids:
+            job = await gateway.get_job(job_id)
+            while job.state not in FINAL:
+                left = _ASK_SECONDS if until is None else min(_ASK_SECONDS, until - monotonic())
+                if left <= 0:
+                    raise ResultTimeout(
+                        f"{len(ended):,} of {count_of(len(job_ids), 'job')} have ended after "
+                        f"{span((timeout_seconds or 0) * 1_000)}; the others go on",
+                        hint=f"mainspring jobs explain {show_job(job_id)}",
+                    )
+                job = await gateway.wait_for_change(job_id, job, left)
+            ended.append(job)
+            bar.move(len(ended))
+    except asyncio.CancelledError:
+        bar.end()
+        rest = len(job_ids) - len(ended)
+        tell(f"detached: {count_of(rest, 'job')} of {len(job_ids):,} still to end; they go on")
+        raise
+    finally:
+        bar.end()
+    return ended
+
+
+class ProgressLine:
+    """``[####------] 40 %  400/1,000 replayed`` at the bottom of a terminal; nothing elsewhere."""
+
+    def __init__(self, options: Options, total: int, verb: str) -> None:
+        """Show nothing before the first move; short work shows nothing at all."""
+        self._total = total
+        self._verb = verb
+        self._shows = (
+            total > 1 and sys.stderr is not None and sys.stderr.isatty() and options.is_for_people
+        )
+        self._begun = monotonic()
+        self._is_up = False
+
+    def move(self, done: int) -> None:
+        """Show how far it is, once it takes long."""
+        if not self._shows or monotonic() - self._begun < _BAR_AFTER_SECONDS:
+            return
+        part = done / self._total
+        filled = round(part * _BAR_CELLS)
+        bar = "#" * filled + "-" * (_BAR_CELLS - filled)
+        sys.stderr.write(
+            f"\r\x1b[K[{bar}] {part * 100:.0f} %  {done:,}/{self._total:,} {self._verb}"
+        )
+        sys.stderr.flush()
+        self._is_up = True
+
+    def end(self) -> None:
+        """Take it away."""
+        if self._is_up:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+        self._is_up = False

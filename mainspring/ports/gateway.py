@@ -6,6 +6,7 @@ wire; workers and clients cannot tell.
 """
 
 from collections.abc import Collection, Sequence
+from datetime import datetime
 from typing import Protocol
 
 import msgspec
@@ -236,6 +237,10 @@ class ClientGateway(Protocol):
 
     async def count_states(self) -> dict[JobState, int]:
         """Return how many jobs are in each state."""
+        ...
+
+    async def now(self) -> datetime:
+        """Return the store's clock, by which dues and leases are judged."""
         ...
 
     async def close(self) -> None:

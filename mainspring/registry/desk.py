@@ -4,6 +4,7 @@ import hashlib
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime
 from typing import Final, Protocol
 
 import msgspec
@@ -268,6 +269,10 @@ class FrontDesk:
     async def count_states(self) -> dict[JobState, int]:
         """Return how many jobs are in each state."""
         return await self._store.count_states()
+
+    async def now(self) -> datetime:
+        """Return the store's clock."""
+        return await self._store.now()
 
     async def close(self) -> None:
         """Let go of the store."""

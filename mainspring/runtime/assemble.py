@@ -112,7 +112,7 @@ def refuse_missing_file(settings: Settings) -> None:
     if not _is_missing(path):
         return
     hint = None
-    if settings.store_url == DEV_STORE:
+    if settings.store_url.endswith(DEV_STORE.removeprefix("sqlite:///")):
         hint = "mainspring dev makes one here; or name another: --store, MAINSPRING_STORE"
     raise StoreNotMigrated(f"there is no store at {path}", hint=hint)
 

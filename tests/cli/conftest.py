@@ -29,6 +29,8 @@ def environment() -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if "MAINSPRING" not in name}
     for name in ("NO_COLOR", "COLUMNS", "FORCE_COLOR"):
         kept.pop(name, None)
+    # Settings of whoever runs the tests are none of ours.
+    kept["XDG_CONFIG_HOME"] = str(ROOT / "tests" / "no-such-folder")
     return kept | {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
 
 

@@ -101,7 +101,7 @@ def test_dead_letters_are_handled_in_bulk(dev: Commands) -> None:
     assert "--yes" in refused.err
     back = dev("dlq", "replay", "--kind", "doomed", "--since", "1h", "--yes", "--wait")
     assert back.code == 5
-    assert "2 dead letters replayed" in back.err
+    assert "2 dead letters match, 2 replayed" in back.err
     assert "0 succeeded, 2 did not" in back.err
     look = dev("dlq", "purge", "--kind", "doomed", "--dry-run", expect=0)
     assert "2 dead letters would be deleted" in look.err
