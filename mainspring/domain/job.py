@@ -165,6 +165,8 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     #: For ``retrying`` and ``scheduled``: due at the store's now plus this.
     delay_ms: int = 0
     error: bytes | None = None
+    #: The group of failures that the error belongs to.
+    error_group: str | None = None
     result: bytes | None = None
     result_ref: str | None = None
     #: The try was charged at claim; give it back (snooze, hand-back).
@@ -219,8 +221,14 @@ class JobView(msgspec.Struct, frozen=True, omit_defaults=True):
     result: bytes | None = None
     result_ref: str | None = None
     error: bytes | None = None
+    #: Names errors of one cause (``policies.fingerprint``).
+    error_group: str | None = None
     effect_key: str | None = None
     submission_key: str | None = None
+    #: Of a final job it only tells what was held.
+    unique_key: str | None = None
+    #: ``None`` when no unique key is held (any more).
+    unique_while: str | None = None
     on_exhausted: str | None = None
     replays: int = 0
     progress_done: float | None = None
@@ -310,7 +318,11 @@ class Page(msgspec.Struct, frozen=True):
 
 
 class JobFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which jobs a list, replay or purge means. An empty filter means every job."""
+    """Which jobs a list, replay or purge means. An empty filter means every job.
+
+    Windows begin at their first instant or id and end before their last. A window of ends is about
+    final jobs alone.
+    """
 
     states: frozenset[JobState] = frozenset()
     kinds: frozenset[str] = frozenset()
@@ -318,3 +330,9 @@ class JobFilter(msgspec.Struct, frozen=True, kw_only=True):
     tenant: str | None = None
     finished_after: datetime | None = None
     finished_before: datetime | None = None
+    created_after: datetime | None = None
+    created_before: datetime | None = None
+    #: Groups of failures, as ``JobView.error_group`` names them.
+    groups: frozenset[str] = frozenset()
+    id_from: bytes | None = None
+    id_before: bytes | None = None

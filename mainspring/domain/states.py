@@ -86,6 +86,8 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
     Transition(_S.RETRYING, "cancel", _S.CANCELLED),
     Transition(_S.RETRYING, "expire", _S.EXPIRED),
     Transition(_S.SCHEDULED, "run_now", _S.READY),
+    Transition(_S.SCHEDULED, "replace", _S.READY),
+    Transition(_S.READY, "replace", _S.SCHEDULED),
     Transition(_S.DEAD, "replay", _S.READY),
 )
 

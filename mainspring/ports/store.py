@@ -110,6 +110,13 @@ class SubmissionStore(Protocol):
         first job (``created=False``), or is a ``conflict`` when ``body_hash`` differs; a conflict
         does not hinder the others. Two equal keys inside one call behave like two calls.
 
+        A job with a unique key (of its tenant and ``unique_while``) is not inserted while another
+        one holds it: ``live`` until that job is final, ``waiting`` until its first attempt begins.
+        ``on_duplicate`` says what happens instead. ``existing``: the receipt names the holder.
+        ``reject``: so it does, as a ``duplicate``, and a submission key is not kept. ``replace``:
+        a holder without any attempt takes over all but id, tenant, keys and ``created_at``
+        (``replaced``); one that was begun is left alone. A replayed job holds no key.
+
         ``repeated=True`` is for the repetition after an unknown outcome: ids that have meanwhile
         finished (and left the live table) count as known too.
         """
@@ -242,6 +249,8 @@ class ControlStore(Protocol):
         self, job_ids: Sequence[bytes], *, payload: bytes | None, actor: str
     ) -> list[bytes]:
         """Bring dead jobs back as ready: same id, attempt number goes on, tries and crashes 0.
+
+        They hold no unique key: another job may hold it by now.
 
         The last attempt joins ``attempts``, so the full history stays. With ``payload`` the body
         is replaced; the audit keeps the old one. Returns those that came back.

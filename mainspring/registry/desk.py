@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import Final, Protocol
@@ -10,6 +10,7 @@ from typing import Final, Protocol
 import msgspec
 
 from mainspring.domain.errors import (
+    DuplicateJob,
     InvalidInput,
     LimitReached,
     MainspringError,
@@ -111,16 +112,16 @@ class FrontDesk:
         self._store.wakeups.announce({f"queue:{job.queue}" for job in jobs})
         await self._forget_unused(jobs, receipts)
         for index, receipt in enumerate(receipts):
-            if receipt.conflict:
-                raise _key_reused(index, jobs, receipts)
-        return [Accepted(receipt.job_id, receipt.created) for receipt in receipts]
+            if receipt.conflict or receipt.duplicate:
+                raise _refused(index, jobs, receipts)
+        return [Accepted(item.job_id, item.created, item.replaced) for item in receipts]
 
     async def _forget_unused(self, jobs: Sequence[NewJob], receipts: Sequence[Receipt]) -> None:
-        """Delete what was put for jobs whose key named another job: no row will ever name it."""
+        """Delete objects that no row will ever name: the key named another job, or replaced it."""
         unused = [
-            job.payload_ref
+            reference
             for job, receipt in zip(jobs, receipts, strict=True)
-            if job.payload_ref is not None and receipt.job_id != job.id
+            for reference in _unused(job, receipt)
         ]
         if unused and self._blobs is not None:
             with suppress(MainspringError):  # the submission stands, whatever becomes of these
@@ -372,15 +373,30 @@ class FrontDesk:
         return self._handlers
 
 
-def _key_reused(index: int, jobs: Sequence[NewJob], receipts: Sequence[Receipt]) -> MainspringError:
-    """Return the error for the first reused key; its details name what was accepted beside it."""
+def _unused(job: NewJob, receipt: Receipt) -> Iterator[str]:
+    if job.payload_ref is not None and receipt.job_id != job.id and not receipt.replaced:
+        yield job.payload_ref
+    if receipt.unused_ref is not None:
+        yield receipt.unused_ref
+
+
+def _refused(index: int, jobs: Sequence[NewJob], receipts: Sequence[Receipt]) -> MainspringError:
+    """Return the error for the first refused job; its details name what was accepted beside it."""
     first = show_job(receipts[index].job_id)
-    key = jobs[index].submission_key
-    accepted = [None if item.conflict else show_job(item.job_id) for item in receipts]
-    error = SubmissionKeyReused(
-        f"the key {key!r} was used for {first}, with another body",
-        details={"job_id": first, "key": key, "accepted": accepted},
-    )
+    details: dict[str, object] = {
+        "job_id": first,
+        "accepted": [
+            None if item.conflict or item.duplicate else show_job(item.job_id) for item in receipts
+        ],
+    }
+    if receipts[index].duplicate:
+        key = jobs[index].unique_key
+        message = f"the unique key {key!r} is held by {first}"
+        error: MainspringError = DuplicateJob(message, details=details | {"key": key})
+    else:
+        key = jobs[index].submission_key
+        message = f"the key {key!r} was used for {first}, with another body"
+        error = SubmissionKeyReused(message, details=details | {"key": key})
     return with_index(error, index, len(jobs))
 
 

@@ -59,6 +59,41 @@ class IgnoresSubmissionKeys(Spoiled):
         return await self.sound.submit(plain, repeated=repeated)
 
 
+class IgnoresUniqueKeys(Spoiled):
+    async def submit(self, jobs: Sequence[NewJob], *, repeated: bool = False) -> list[Receipt]:
+        plain = [_change(job, unique_key=None) for job in jobs]
+        return await self.sound.submit(plain, repeated=repeated)
+
+
+class HoldsUniqueKeysWhileLive(Spoiled):
+    async def submit(self, jobs: Sequence[NewJob], *, repeated: bool = False) -> list[Receipt]:
+        longer = [_change(job, unique_while="live") for job in jobs]
+        return await self.sound.submit(longer, repeated=repeated)
+
+
+class NeverReplaces(Spoiled):
+    async def submit(self, jobs: Sequence[NewJob], *, repeated: bool = False) -> list[Receipt]:
+        as_they_are = [
+            _change(job, on_duplicate="existing") if job.on_duplicate == "replace" else job
+            for job in jobs
+        ]
+        receipts = await self.sound.submit(as_they_are, repeated=repeated)
+        return [
+            _change(receipt, replaced=job.on_duplicate == "replace" and not receipt.created)
+            for job, receipt in zip(jobs, receipts, strict=True)
+        ]
+
+
+class KeepsKeysOfTheRefused(Spoiled):
+    async def submit(self, jobs: Sequence[NewJob], *, repeated: bool = False) -> list[Receipt]:
+        quiet = [_change(job, on_duplicate="existing") for job in jobs]
+        receipts = await self.sound.submit(quiet, repeated=repeated)
+        return [
+            _change(receipt, duplicate=job.on_duplicate == "reject" and not receipt.created)
+            for job, receipt in zip(jobs, receipts, strict=True)
+        ]
+
+
 class IgnoresBodies(Spoiled):
     async def submit(self, jobs: Sequence[NewJob], *, repeated: bool = False) -> list[Receipt]:
         plain = [_change(job, body_hash=bytes(32)) for job in jobs]

@@ -72,6 +72,9 @@ class Planted(InMemory):
         planted.ExpiresNoDeadlines,
         planted.IgnoresPauses,
         planted.FollowsUpAlways,
+        planted.IgnoresUniqueKeys,
+        planted.HoldsUniqueKeysWhileLive,
+        planted.NeverReplaces,
     ],
 )
 @pytest.mark.slow

@@ -20,11 +20,20 @@ from mainspring.testing.conformance.sessions import SessionSuite
 from mainspring.testing.conformance.settling import CancellingSuite, FollowUpSuite, SettleSuite
 from mainspring.testing.conformance.steps import Suite
 from mainspring.testing.conformance.submission import SubmissionKeySuite, SubmissionSuite
+from mainspring.testing.conformance.unique import (
+    ReplaceSuite,
+    UniqueAndSubmissionKeySuite,
+    UniqueSuite,
+)
 from tests.conformance import planted
 
 _SEEN_BY: list[tuple[type[planted.Spoiled], type[Suite]]] = [
     (planted.IgnoresSubmissionKeys, SubmissionKeySuite),
     (planted.IgnoresBodies, SubmissionKeySuite),
+    (planted.IgnoresUniqueKeys, UniqueSuite),
+    (planted.HoldsUniqueKeysWhileLive, UniqueSuite),
+    (planted.NeverReplaces, ReplaceSuite),
+    (planted.KeepsKeysOfTheRefused, UniqueAndSubmissionKeySuite),
     (planted.ForgetsTheFinished, SubmissionSuite),
     (planted.RoundsToMilliseconds, SubmissionSuite),
     (planted.LosesTheLastOfABatch, SubmissionSuite),

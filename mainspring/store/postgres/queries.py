@@ -56,16 +56,21 @@ class Queries(Part):
         return states
 
     async def list_jobs(self, wanted: JobFilter, *, limit: int, before: bytes | None) -> Page:
+        bounds = [each for each in (before, wanted.id_before) if each is not None]
         by_finish = wanted.finished_after is not None or wanted.finished_before is not None
         values: dict[str, object] = {
             "at": self._at(),
             "live": not by_finish and not (wanted.states and wanted.states <= FINAL),
             "final": not wanted.states or bool(wanted.states & FINAL),
-            "before": before,
+            "before": min(bounds, default=None),
+            "id_from": wanted.id_from,
             "states": [state.value for state in wanted.states] or None,
             "kinds": list(wanted.kinds) or None,
             "queues": list(wanted.queues) or None,
             "tenant": wanted.tenant,
+            "error_groups": list(wanted.groups) or None,
+            "created_after": wanted.created_after,
+            "created_before": wanted.created_before,
             "finished_after": wanted.finished_after,
             "finished_before": wanted.finished_before,
             "row_limit": limit + 1,

@@ -94,6 +94,7 @@ async def _apply(
         "reasons": [None if s.reason is None else keepable(s.reason) for s in settlements],
         "delays_ms": [s.delay_ms for s in settlements],
         "errors": [as_text(s.error) for s in settlements],
+        "error_groups": [s.error_group for s in settlements],
         "results": [as_text(s.result) for s in settlements],
         "result_refs": [s.result_ref for s in settlements],
         "refund_tries": [int(s.refund_try) for s in settlements],

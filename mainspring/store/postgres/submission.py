@@ -4,13 +4,12 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final
 
-import msgspec
-
 from mainspring.domain.job import NewJob, Receipt
 from mainspring.domain.limits import SUBMISSION_KEY_HOURS
+from mainspring.store.postgres.columns import columns
 from mainspring.store.postgres.part import Part
 from mainspring.store.postgres.pool import follow, load
-from mainspring.store.postgres.rows import folded, json_text, unless_empty
+from mainspring.store.postgres.uniqueness import Met, hold_keys, keep_submission_keys
 from mainspring.store.statements import Ask, Steps
 
 _SUBMIT: Final = load("submit")
@@ -29,14 +28,14 @@ class Submission(Part):
         if not jobs:
             return []
         at = self._at()
-        if repeated or any(job.submission_key is not None for job in jobs):
+        if repeated or any(_has_key(job) for job in jobs):
             return await self._pools.submission.transaction(
                 lambda connection: follow(connection, insert_steps(jobs, at, repeated=repeated))
             )
-        rows = await self._pools.submission.fetch(_SUBMIT, _columns(jobs, at), changes=True)
+        rows = await self._pools.submission.fetch(_SUBMIT, columns(jobs, at), changes=True)
         if len(rows) == len(jobs):
             return [Receipt(job.id) for job in jobs]
-        return _receipts(jobs, {row[0] for row in rows}, {})
+        return _receipts(jobs, {row[0] for row in rows}, {}, {})
 
 
 def insert_steps(
@@ -44,14 +43,25 @@ def insert_steps(
 ) -> Steps[list[Receipt]]:
     """Insert jobs inside a transaction that is open, with their keys."""
     firsts, known = yield from _reserve(jobs, at)
+    plain = [job for job in firsts if job.unique_key is None]
     inserted: set[bytes] = set()
-    if firsts:
-        rows = yield Ask(_SUBMIT, _columns(firsts, at))
+    if plain:
+        rows = yield Ask(_SUBMIT, columns(plain, at))
         inserted = {row[0] for row in rows}
+    met: Met = {}
+    if len(plain) < len(firsts):
+        unique = [job for job in firsts if job.unique_key is not None]
+        held, met = yield from hold_keys(unique, at, repeated=repeated)
+        inserted |= held
+        yield from keep_submission_keys(unique, met)
     if repeated and inserted:
         gone = yield Ask(_WITHDRAW_FINISHED, {"ids": list(inserted)})
         inserted -= {row[0] for row in gone}
-    return _receipts(jobs, inserted, known)
+    return _receipts(jobs, inserted, known, met)
+
+
+def _has_key(job: NewJob) -> bool:
+    return job.submission_key is not None or job.unique_key is not None
 
 
 def _reserve(jobs: Sequence[NewJob], at: datetime | None) -> Steps[tuple[list[NewJob], _Known]]:
@@ -89,7 +99,9 @@ def _reserve(jobs: Sequence[NewJob], at: datetime | None) -> Steps[tuple[list[Ne
     return firsts, known
 
 
-def _receipts(jobs: Iterable[NewJob], inserted: set[bytes], known: _Known) -> list[Receipt]:
+def _receipts(
+    jobs: Iterable[NewJob], inserted: set[bytes], known: _Known, met: Met
+) -> list[Receipt]:
     receipts: list[Receipt] = []
     fresh = set(inserted)
     for job in jobs:
@@ -99,6 +111,9 @@ def _receipts(jobs: Iterable[NewJob], inserted: set[bytes], known: _Known) -> li
             if body_hash != job.body_hash:
                 receipts.append(Receipt(job_id, created=False, conflict=True))
                 continue
+        if job_id in met:
+            receipts.append(_second(met[job_id], is_same=job_id == job.id))
+            continue
         # An id counts as created once: a second job under it is the repetition of the first.
         created = job_id == job.id and job_id in fresh
         fresh.discard(job.id)
@@ -106,41 +121,8 @@ def _receipts(jobs: Iterable[NewJob], inserted: set[bytes], known: _Known) -> li
     return receipts
 
 
-def _columns(jobs: Sequence[NewJob], at: datetime | None) -> dict[str, object]:
-    """Turn jobs into arrays, sending what they agree on only once."""
-    column = dict(
-        zip(
-            NewJob.__struct_fields__,
-            zip(*map(msgspec.structs.astuple, jobs), strict=True),
-            strict=True,
-        )
-    )
-    backoffs, backoff = folded(column["backoff"])
-    values: dict[str, object] = {
-        "at": at,
-        "ids": column["id"],
-        "payloads": column["payload"],
-        "payload_refs": unless_empty(column["payload_ref"]),
-        "due_ats": unless_empty(column["due_at"]),
-        "backoffs": [None if each is None else json_text(each) for each in backoffs],
-        "backoff": None if backoff is None else json_text(backoff),
-        "effect_keys": unless_empty(column["effect_key"]),
-        "submission_keys": unless_empty(column["submission_key"]),
-    }
-    for name, many, one in _FOLDED:
-        values[many], values[one] = folded(column[name])
-    return values
-
-
-#: Fields that the jobs of one call mostly share: field, its array, its single value.
-_FOLDED: Final = (
-    ("kind", "kinds", "kind"),
-    ("tenant", "tenants", "tenant"),
-    ("queue", "queues", "queue"),
-    ("priority", "priorities", "priority"),
-    ("delay_ms", "delays_ms", "delay_ms"),
-    ("max_attempts", "max_attempts_each", "max_attempts"),
-    ("max_crashes", "max_crashes_each", "max_crashes"),
-    ("timeout_ms", "timeouts_ms", "timeout_ms"),
-    ("on_exhausted", "on_exhausted_each", "on_exhausted"),
-)
+def _second(receipt: Receipt, *, is_same: bool) -> Receipt:
+    """Return the answer to a job that met another: a repetition of it changed nothing more."""
+    if is_same or receipt.duplicate:
+        return receipt
+    return Receipt(receipt.job_id, created=False)

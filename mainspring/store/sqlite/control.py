@@ -143,7 +143,7 @@ def _end(unit: Unit, ids: Sequence[bytes], attempt_state: AttemptState | None, r
     unit.change_entries(
         "finish_jobs",
         ids,
-        [(None, None, None)] * len(ids),
+        [(None, None, None, None)] * len(ids),
         state=JobState.CANCELLED,
         attempt_state=attempt_state,
         reason=reason,

@@ -3,6 +3,8 @@
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from mainspring.domain.job import NewJob
+
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 HOUR_US: Final = 3_600_000_000
@@ -22,3 +24,10 @@ def from_us(count_us: int) -> datetime:
 def from_us_or_none(count_us: int | None) -> datetime | None:
     """Return the instant, if there is one."""
     return None if count_us is None else from_us(count_us)
+
+
+def due_us(job: NewJob, now_us: int) -> int:
+    """Return when a new job is due."""
+    if job.due_at is not None:
+        return to_us(job.due_at)
+    return now_us + (job.delay_ms or 0) * 1_000

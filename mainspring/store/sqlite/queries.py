@@ -101,12 +101,17 @@ class Queries(Part):
 
 def _page(unit: Unit, wanted: JobFilter, limit: int, before: bytes | None) -> Page:
     """Merge live and final jobs; one row more than asked tells whether there is a next page."""
+    bounds = [each for each in (before, wanted.id_before) if each is not None]
     ended_only = wanted.finished_after is not None or wanted.finished_before is not None
     values: dict[str, object] = {
-        "before_id": _NEWEST if before is None else before,
+        "before_id": min(bounds, default=_NEWEST),
+        "id_from": wanted.id_from or b"",
         "kinds": _json_or_none(wanted.kinds),
         "queues": _json_or_none(wanted.queues),
         "tenant": wanted.tenant,
+        "error_groups": _json_or_none(wanted.groups),
+        "created_after": _us_or_none(wanted.created_after),
+        "created_before": _us_or_none(wanted.created_before),
         "page_size": limit + 1,
     }
     rows: list[Row] = []

@@ -45,8 +45,11 @@ CREATE TABLE jobs (
     on_exhausted text,
     effect_key text,
     submission_key text,
+    unique_key text,
+    unique_while text CHECK (unique_while IN ('live', 'waiting')),
     reason text,
     error text,
+    error_group text,
     replays integer NOT NULL DEFAULT 0,
     progress_done real,
     progress_total real,
@@ -56,7 +59,8 @@ CREATE TABLE jobs (
     CHECK ((state IN ('running', 'cancelling')) = (worker_id IS NOT NULL)),
     CHECK ((worker_id IS NULL) = (started_at IS NULL)),
     CHECK ((worker_id IS NULL) = (deadline_at IS NULL)),
-    CHECK ((state = 'blocked') = (blocked_reason IS NOT NULL))
+    CHECK ((state = 'blocked') = (blocked_reason IS NOT NULL)),
+    CHECK ((unique_key IS NULL) = (unique_while IS NULL))
 );
 
 CREATE INDEX jobs_claim ON jobs (queue, priority, due_at, id)
@@ -64,6 +68,9 @@ WHERE state IN ('scheduled', 'ready', 'retrying');
 
 CREATE INDEX jobs_held ON jobs (worker_id, deadline_at)
 WHERE state IN ('running', 'cancelling');
+
+CREATE UNIQUE INDEX jobs_unique ON jobs (tenant, unique_key, unique_while)
+WHERE unique_key IS NOT NULL AND (unique_while = 'live' OR attempt = 0);
 
 CREATE TABLE jobs_history (
     id blob NOT NULL PRIMARY KEY,
@@ -96,8 +103,10 @@ CREATE TABLE jobs_history (
     on_exhausted text,
     effect_key text,
     submission_key text,
+    unique_key text,
     reason text,
     error text,
+    error_group text,
     replays integer NOT NULL,
     progress_done real,
     progress_total real,

@@ -106,7 +106,9 @@ def _values(shape: _Shape, now_us: int) -> dict[str, object]:
 
 def _finish(shape: _Shape, alike: Sequence[Settlement], now_us: int) -> Steps[None]:
     ids = [one.job_id for one in alike]
-    entries = [(text(one.error), text(one.result), one.result_ref) for one in alike]
+    entries = [
+        (text(one.error), one.error_group, text(one.result), one.result_ref) for one in alike
+    ]
     values = _values(shape, now_us)
     yield ask_entries("finish_jobs", ids, entries, **values, keep_error=False)
     yield ask_ids("delete_jobs", ids)
@@ -118,7 +120,7 @@ def _finish(shape: _Shape, alike: Sequence[Settlement], now_us: int) -> Steps[No
 
 def _free(shape: _Shape, alike: Sequence[Settlement], now_us: int) -> Steps[None]:
     ids = [one.job_id for one in alike]
-    entries = [(text(one.error), one.delay_ms) for one in alike]
+    entries = [(text(one.error), one.delay_ms, one.error_group) for one in alike]
     values = _values(shape, now_us)
     closing = {name: values[name] for name in ("attempt_state", "reason", "now")}
     yield ask_entries("close_attempts", ids, entries, **closing)

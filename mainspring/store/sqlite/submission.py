@@ -7,10 +7,11 @@ import msgspec
 
 from mainspring.domain.job import Backoff, NewJob, Receipt
 from mainspring.domain.limits import SUBMISSION_KEY_HOURS
-from mainspring.store.sqlite.instants import HOUR_US, to_us
+from mainspring.store.sqlite.instants import HOUR_US, due_us
 from mainspring.store.sqlite.packing import as_json, chunks
 from mainspring.store.sqlite.part import Part
 from mainspring.store.sqlite.records import backoff_text
+from mainspring.store.sqlite.uniqueness import find_holders
 from mainspring.store.sqlite.unit import Unit, ask, ask_entries, ask_ids
 from mainspring.store.statements import Steps
 
@@ -76,24 +77,32 @@ def _insert_part(jobs: Sequence[NewJob], now_us: int) -> Steps[list[Receipt]]:
     rows = yield ask_ids("find_known_jobs", ids)
     known_ids = {ids[position] for position in _known_positions.decode(rows[0][0])}
     keys = yield from _find_keys([job for job in jobs if job.submission_key is not None], now_us)
+    unique = yield from find_holders(jobs)
     receipts: list[Receipt] = []
     fresh: list[NewJob] = []
+    kept: list[tuple[NewJob, bytes]] = []
     for job in jobs:
         first = keys.get((job.tenant, job.submission_key))
         if first is not None:
             conflict = first.body_hash != _hash_text(job)
             receipts.append(Receipt(first.job_id, created=False, conflict=conflict))
-        elif job.id in known_ids:
+            continue
+        if job.id in known_ids:
             receipts.append(Receipt(job.id, created=False))
-        else:
+            continue
+        receipt = unique.meet(job)
+        if receipt is None:
             # From here on it is known: the next one of this call meets it.
             known_ids.add(job.id)
-            if job.submission_key is not None:
-                keys[job.tenant, job.submission_key] = _First(job.id, _hash_text(job))
             fresh.append(job)
-            receipts.append(Receipt(job.id))
-    yield from _remember_keys([job for job in fresh if job.submission_key is not None], now_us)
+            receipt = Receipt(job.id)
+        receipts.append(receipt)
+        if job.submission_key is not None and not receipt.duplicate:
+            keys[job.tenant, job.submission_key] = _First(receipt.job_id, _hash_text(job))
+            kept.append((job, receipt.job_id))
+    yield from _remember_keys(kept, now_us)
     yield from _insert_fresh(fresh, now_us)
+    yield from unique.write(now_us)
     return receipts
 
 
@@ -112,12 +121,13 @@ def _find_keys(jobs: Sequence[NewJob], now_us: int) -> Steps[dict[tuple[str, str
     }
 
 
-def _remember_keys(jobs: Sequence[NewJob], now_us: int) -> Steps[None]:
-    if jobs:
+def _remember_keys(kept: Sequence[tuple[NewJob, bytes]], now_us: int) -> Steps[None]:
+    """Keep submission keys, each with the job that answers it."""
+    if kept:
         yield ask_entries(
             "remember_keys",
-            [job.id for job in jobs],
-            [(job.tenant, job.submission_key, _hash_text(job)) for job in jobs],
+            [job_id for _, job_id in kept],
+            [(job.tenant, job.submission_key, _hash_text(job)) for job, _ in kept],
             expires_at=now_us + _KEY_LIFE_US,
         )
 
@@ -146,13 +156,7 @@ def _insert_fresh(jobs: Sequence[NewJob], now_us: int) -> Steps[None]:
                 (job.payload.decode(), job.payload_ref, job.effect_key, job.submission_key)
                 for job in alike
             ],
-            dues=b"".join(b"%020d" % _due_us(job, now_us) for job in alike),
+            dues=b"".join(b"%020d" % due_us(job, now_us) for job in alike),
             now=now_us,
             **shape._asdict() | {"backoff": backoff_text(shape.backoff)},
         )
-
-
-def _due_us(job: NewJob, now_us: int) -> int:
-    if job.due_at is not None:
-        return to_us(job.due_at)
-    return now_us + (job.delay_ms or 0) * 1_000

@@ -44,6 +44,7 @@ pytest.register_assert_rewrite(
             "settling",
             "steps",
             "submission",
+            "unique",
             "wakeups",
         )
     )

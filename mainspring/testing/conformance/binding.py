@@ -19,11 +19,19 @@ from mainspring.testing.conformance.sessions import HandlerSuite, SessionSuite
 from mainspring.testing.conformance.settling import CancellingSuite, FollowUpSuite, SettleSuite
 from mainspring.testing.conformance.steps import Suite
 from mainspring.testing.conformance.submission import SubmissionKeySuite, SubmissionSuite
+from mainspring.testing.conformance.unique import (
+    ReplaceSuite,
+    UniqueAndSubmissionKeySuite,
+    UniqueSuite,
+)
 from mainspring.testing.conformance.wakeups import WakeupSuite
 
 EVERY_SUITE: Final[tuple[type[Suite], ...]] = (
     SubmissionSuite,
     SubmissionKeySuite,
+    UniqueSuite,
+    ReplaceSuite,
+    UniqueAndSubmissionKeySuite,
     ClaimOrderSuite,
     ClaimEffectSuite,
     NextDueSuite,

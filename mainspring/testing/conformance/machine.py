@@ -23,7 +23,16 @@ from hypothesis.stateful import (
 )
 
 from mainspring.domain.errors import SessionLost
-from mainspring.domain.job import Claimed, JobFilter, JobView, NewJob, Receipt, Settlement
+from mainspring.domain.job import (
+    ON_DUPLICATE,
+    UNIQUE_WHILE,
+    Claimed,
+    JobFilter,
+    JobView,
+    NewJob,
+    Receipt,
+    Settlement,
+)
 from mainspring.domain.outcome import (
     Cancelled,
     ErrorInfo,
@@ -194,6 +203,29 @@ class StoreMachine(RuleBasedStateMachine):
         for job in batch:
             assert self.model.submit(job)
         return multiple(*(job.id for job in batch))
+
+    @rule(
+        target=jobs,
+        key=st.integers(0, 1),
+        unique_while=st.sampled_from(UNIQUE_WHILE),
+        on_duplicate=st.sampled_from(ON_DUPLICATE),
+        delay_ms=st.sampled_from([None, 1_000, 60_000]),
+    )
+    def submit_unique(
+        self, key: int, unique_while: str, on_duplicate: str, delay_ms: int | None
+    ) -> bytes:
+        """A job comes in of which there may be one at a time."""
+        job = self.job(
+            queue=self.queues[key],
+            priority=key,
+            delay_ms=delay_ms,
+            unique_key=f"{self.queues[0]}-{key}",
+            unique_while=unique_while,
+            on_duplicate=on_duplicate,
+        )
+        (receipt,) = self.run(self.store.submit([job]))
+        assert receipt == self.model.submit_unique(job)
+        return receipt.job_id
 
     @rule(job_id=jobs)
     def submit_again(self, job_id: bytes) -> None:

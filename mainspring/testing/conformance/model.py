@@ -10,7 +10,9 @@ does not allow: the model itself is checked by that table.
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from mainspring.domain.job import NewJob, NewSession, Settlement
+import msgspec
+
+from mainspring.domain.job import NewJob, NewSession, Receipt, Settlement
 from mainspring.domain.states import (
     ALLOWED,
     CLAIMABLE,
@@ -36,6 +38,8 @@ class ModelJob:
     replays: int = 0
     worker_id: bytes | None = None
     deadline_at: datetime | None = None
+    #: Unique key and while; nothing when it holds none.
+    unique: tuple[str, str, str] | None = None
     #: How each closed attempt was settled: attempt state, and what it was to become.
     closed: dict[int, tuple[str, JobState]] = field(default_factory=dict)
 
@@ -72,9 +76,41 @@ class Model:
         due_at = job.due_at or self.now + timedelta(milliseconds=job.delay_ms or 0)
         state = JobState.READY if due_at <= self.now else JobState.SCHEDULED
         assert may_become(None, state)
-        self.jobs[job.id] = ModelJob(job, self.now, due_at, state)
+        unique = None
+        if job.unique_key is not None:
+            unique = (job.tenant, job.unique_key, job.unique_while)
+        self.jobs[job.id] = ModelJob(job, self.now, due_at, state, unique=unique)
         self.submitted += 1
         return True
+
+    def submit_unique(self, job: NewJob) -> Receipt:
+        """Take a job in, unless another one holds its key."""
+        holder = self.holder(job)
+        if holder is None:
+            assert self.submit(job)
+            return Receipt(job.id)
+        first = holder.given.id
+        if job.on_duplicate != "replace" or holder.attempt:
+            return Receipt(first, created=False, duplicate=job.on_duplicate == "reject")
+        holder.given = msgspec.structs.replace(job, id=first)
+        holder.due_at = job.due_at or self.now + timedelta(milliseconds=job.delay_ms or 0)
+        state = JobState.READY if holder.due_at <= self.now else JobState.SCHEDULED
+        if holder.state is not state:
+            self._become(holder, state)
+        return Receipt(first, created=False, replaced=True)
+
+    def holder(self, job: NewJob) -> ModelJob | None:
+        """Return the job that holds the unique key of another one."""
+        sought = (job.tenant, job.unique_key, job.unique_while)
+        found = [
+            known
+            for known in self.jobs.values()
+            if known.unique == sought
+            and known.state not in FINAL
+            and (job.unique_while == "live" or known.attempt == 0)
+        ]
+        assert len(found) <= 1
+        return found[0] if found else None
 
     def open_session(self, session: NewSession) -> None:
         """Begin a session."""
@@ -197,6 +233,7 @@ class Model:
         self._become(job, JobState.READY)
         job.due_at = self.now
         job.tries = job.crashes = 0
+        job.unique = None
         job.replays += 1
         return True
 

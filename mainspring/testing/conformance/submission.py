@@ -135,6 +135,8 @@ class SubmissionSuite(Suite):
             effect_key="effect €",
             submission_key="key €",
             body_hash=_BODY,
+            unique_key="unique €",
+            unique_while="waiting",
         )
         await submit(store, job)
         found = await view(store, job.id)
@@ -150,6 +152,7 @@ class SubmissionSuite(Suite):
         found = await view(store, await submit_one(store))
         assert absent(found.backoff, found.on_exhausted, found.effect_key)
         assert absent(found.payload_ref, found.submission_key, found.reason, found.error)
+        assert absent(found.unique_key, found.unique_while, found.error_group)
 
     async def test_a_payload_comes_back_byte_by_byte(self, store: Store) -> None:
         large = b'"' + b"x" * (PAYLOAD_BYTES_MAX - 2) + b'"'

@@ -262,3 +262,20 @@ async def test_the_next_due_instant_is_at_the_heads(filled: PostgresStore) -> No
 async def test_the_other_hot_ones_never_scan_the_table(filled: PostgresStore, name: str) -> None:
     plan = await _generic(filled, load(name))
     assert all("Seq Scan" not in node["Node Type"] for node in _on_jobs(plan))
+
+
+@pytest.mark.parametrize("name", ["find_holders", "replace_waiting"])
+async def test_unique_keys_are_looked_up_by_their_index(filled: PostgresStore, name: str) -> None:
+    plan = await _generic(filled, load(name))
+    used = {node["Index Name"] for node in _nodes(plan) if "Index Name" in node}
+    of_jobs = {index for index in used if index.startswith("jobs_") and "history" not in index}
+    assert of_jobs == ({"jobs_unique", "jobs_pkey"} if name == "find_holders" else {"jobs_pkey"})
+    assert all("Seq Scan" not in node["Node Type"] for node in _on_jobs(plan))
+
+
+async def test_jobs_without_a_unique_key_are_not_in_its_index(
+    filled: PostgresStore, connect: Connect
+) -> None:
+    connection = await connect()
+    pages = await connection.fetchval("SELECT pg_relation_size('mainspring.jobs_unique') / 8192")
+    assert pages == 1

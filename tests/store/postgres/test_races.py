@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
 
 import asyncpg
 import pytest
@@ -246,6 +247,113 @@ async def test_a_key_that_somebody_is_about_to_take(
         await (transaction.commit() if rival_commits else transaction.rollback())
     expected = Receipt(rival.id, created=False) if rival_commits else Receipt(mine.id)
     assert submitting.result() == [expected]
+
+
+def _unique(**changes: Any) -> NewJob:
+    return new_job(**{"unique_key": "one", **changes})
+
+
+@pytest.mark.parametrize("on_duplicate", ["existing", "reject", "replace"])
+async def test_one_unique_key_many_callers(
+    store: PostgresStore, other_store: PostgresStore, on_duplicate: str
+) -> None:
+    stores = [store, other_store] * 20
+    answers = await asyncio.gather(
+        *(each.submit([_unique(on_duplicate=on_duplicate)]) for each in stores)
+    )
+    receipts = [receipt for (receipt,) in answers]
+    assert len({receipt.job_id for receipt in receipts}) == 1
+    assert sum(receipt.created for receipt in receipts) == 1
+    others = [receipt for receipt in receipts if not receipt.created]
+    assert all(receipt.duplicate is (on_duplicate == "reject") for receipt in others)
+    assert all(receipt.replaced is (on_duplicate == "replace") for receipt in others)
+    assert await store.count_states() == {JobState.READY: 1}
+
+
+@pytest.mark.parametrize("rival_commits", [True, False])
+async def test_a_unique_key_that_somebody_is_about_to_take(
+    store: PostgresStore, raw: "Raw[asyncpg.Record]", *, rival_commits: bool
+) -> None:
+    rival, mine = new_job(), _unique()
+    async with asyncio.TaskGroup() as group:
+        transaction = raw.transaction()
+        await transaction.start()
+        await raw.execute(
+            "INSERT INTO mainspring.jobs (id, created_at, due_at, timeout_ms, priority, "
+            "max_attempts, max_crashes, state, tenant, queue, kind, payload, unique_key, "
+            "unique_while) VALUES ($1, now(), now(), 1, 2, 1, 1, 'ready', 'default', 'default', "
+            "'k', '{}', 'one', 'live')",
+            rival.id.hex(),
+        )
+        submitting = group.create_task(store.submit([mine]))
+        await _until_blocked(raw, "submission")
+        await (transaction.commit() if rival_commits else transaction.rollback())
+    expected = Receipt(rival.id, created=False) if rival_commits else Receipt(mine.id)
+    assert submitting.result() == [expected]
+
+
+@pytest.mark.parametrize("on_duplicate", ["existing", "reject", "replace"])
+async def test_a_unique_key_whose_holder_ends_meanwhile(
+    store: PostgresStore, raw: "Raw[asyncpg.Record]", on_duplicate: str
+) -> None:
+    holder, mine = _unique(), _unique(on_duplicate=on_duplicate)
+    await store.submit([holder])
+    async with asyncio.TaskGroup() as group:
+        transaction = raw.transaction()
+        await transaction.start()
+        await raw.execute("DELETE FROM mainspring.jobs")
+        submitting = group.create_task(store.submit([mine]))
+        await _until_blocked(raw, "submission")
+        await transaction.commit()
+    assert submitting.result() == [Receipt(mine.id)]
+
+
+async def test_a_replacement_against_a_claim(
+    store: PostgresStore, raw: "Raw[asyncpg.Record]"
+) -> None:
+    holder, mine = _unique(payload=b"1"), _unique(payload=b"2", on_duplicate="replace")
+    await store.submit([holder])
+    async with asyncio.TaskGroup() as group:
+        transaction = raw.transaction()
+        await transaction.start()
+        await raw.execute("UPDATE mainspring.jobs SET attempt = 1, tries = 1")
+        submitting = group.create_task(store.submit([mine]))
+        await _until_blocked(raw, "submission")
+        await transaction.commit()
+    # It was begun while the replacement waited for it, so it stays as it is.
+    assert submitting.result() == [Receipt(holder.id, created=False)]
+    found = await store.get_job(holder.id)
+    assert found is not None
+    assert found.payload == b"1"
+
+
+async def test_keys_that_come_and_go_under_many_callers(
+    store: PostgresStore, other_store: PostgresStore, raw: "Raw[asyncpg.Record]"
+) -> None:
+    words = ("existing", "reject", "replace")
+
+    async def submit(place: PostgresStore, number: int) -> int:
+        created = 0
+        for turn in range(25):
+            on_duplicate = words[(number + turn) % 3]
+            keys = ["a", "b"][:: 1 if number % 2 else -1]
+            jobs = [_unique(unique_key=key, on_duplicate=on_duplicate) for key in keys]
+            created += sum(receipt.created for receipt in await place.submit(jobs))
+        return created
+
+    async def finish(place: PostgresStore) -> None:
+        worker = await _worker(place)
+        for _ in range(60):
+            claimed = await place.claim(claim_ask(worker.id, limit=1))
+            await place.settle([settlement(job) for job in claimed])
+
+    places = [store, other_store] * 4
+    async with asyncio.TaskGroup() as group:
+        made = [group.create_task(submit(place, n)) for n, place in enumerate(places)]
+        for place in (store, other_store):
+            group.create_task(finish(place))
+    total = sum((await store.count_states()).values())
+    assert total == sum(task.result() for task in made) > 2
 
 
 async def test_a_deadlock_is_repeated(store: PostgresStore, raw: "Raw[asyncpg.Record]") -> None:

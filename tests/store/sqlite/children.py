@@ -38,10 +38,18 @@ async def _drain(store: SqliteStore) -> None:
             print(job.job_id.hex(), job.attempt, flush=True)
 
 
+async def _submit_unique(store: SqliteStore) -> None:
+    """Submit the same keys as everybody else, and tell of every job that was made."""
+    for number in range(300):
+        job = new_job(unique_key=f"u{number}", on_duplicate="replace")
+        (receipt,) = await store.submit([job])
+        print(receipt.job_id.hex(), number, receipt.created, flush=True)
+
+
 async def _main(role: str, path: str) -> None:
     store = await open_sqlite(path, busy_timeout_ms=PATIENT_MS)
     print("begun", flush=True)
-    await {"submit": _submit_for_ever, "drain": _drain}[role](store)
+    await {"submit": _submit_for_ever, "drain": _drain, "unique": _submit_unique}[role](store)
     await store.close()
 
 

@@ -90,6 +90,12 @@ def test_no_statement_reads_a_whole_table(
             "pick_jobs",
             "SEARCH jobs USING INDEX jobs_claim (queue=? AND priority=? AND due_at>? AND due_at<?)",
         ),
+        (
+            "find_holders",
+            "SEARCH holder USING INDEX jobs_unique (tenant=? AND unique_key=? AND unique_while=?)",
+        ),
+        ("hold_keys", "SEARCH jobs USING COVERING INDEX sqlite_autoindex_jobs_1 (id=?)"),
+        ("replace_waiting", "sqlite_autoindex_jobs_1 (id=?)"),
         ("start_jobs", "SEARCH jobs USING INDEX sqlite_autoindex_jobs_1 (id=?)"),
         ("find_next_due", "SEARCH jobs USING INDEX jobs_claim (queue=? AND priority=?)"),
         ("find_held", "SEARCH jobs USING INDEX sqlite_autoindex_jobs_1 (id=?)"),
@@ -102,7 +108,7 @@ def test_no_statement_reads_a_whole_table(
         ("list_workers", "SEARCH jobs USING INDEX jobs_held (worker_id=?)"),
         (
             "list_unsuccessful",
-            "SEARCH jobs_history USING INDEX jobs_history_unsuccessful (state=? AND id<?)",
+            "SEARCH jobs_history USING INDEX jobs_history_unsuccessful (state=? AND id>? AND id<?)",
         ),
         (
             "pick_old",

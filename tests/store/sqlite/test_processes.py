@@ -41,6 +41,20 @@ async def test_four_processes_share_the_jobs_without_overlap(path: Path) -> None
     await store.close()
 
 
+async def test_two_processes_make_one_job_a_unique_key(path: Path) -> None:
+    store = await open_sqlite(path)
+    await store.migrate(phase="all")
+    children = [_child("unique", path) for _ in range(2)]
+    lines = [child.communicate(timeout=50)[0].split("\n") for child in children]
+    assert [child.returncode for child in children] == [0, 0]
+    told = [line.split() for said in lines for line in said if " " in line]
+    assert len(told) == 600
+    assert len({(job_id, number) for job_id, number, _ in told}) == 300
+    assert sum(created == "True" for _, _, created in told) == 300
+    assert await store.count_states() == {JobState.READY: 300}
+    await store.close()
+
+
 @pytest.mark.slow
 @pytest.mark.chaos
 async def test_what_was_acknowledged_survives_a_kill(path: Path) -> None:

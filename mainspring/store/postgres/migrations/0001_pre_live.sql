@@ -52,9 +52,12 @@ CREATE TABLE mainspring.jobs (
     on_exhausted text,
     effect_key text,
     submission_key text,
+    unique_key text,
+    unique_while text,
     blocked_reason text,
     reason text,
     error text,
+    error_group text,
     progress_note text,
     CONSTRAINT jobs_pkey PRIMARY KEY (id),
     CONSTRAINT jobs_state_is_live CHECK (
@@ -65,7 +68,10 @@ CREATE TABLE mainspring.jobs (
     ),
     CONSTRAINT jobs_blocked_says_why CHECK ((state = 'blocked') = (blocked_reason IS NOT NULL)),
     CONSTRAINT jobs_counts CHECK (attempt >= 0 AND tries >= 0 AND crashes >= 0),
-    CONSTRAINT jobs_priority CHECK (priority BETWEEN 0 AND 3)
+    CONSTRAINT jobs_priority CHECK (priority BETWEEN 0 AND 3),
+    CONSTRAINT jobs_unique_says_while CHECK (
+        (unique_key IS NULL) = (unique_while IS NULL) AND unique_while IN ('live', 'waiting')
+    )
 ) WITH (
     fillfactor = 85,
     autovacuum_vacuum_scale_factor = 0.0,
@@ -78,3 +84,8 @@ WHERE state IN ('scheduled', 'ready', 'retrying');
 
 CREATE INDEX jobs_held ON mainspring.jobs (worker_id, deadline_at)
 WHERE state IN ('running', 'cancelling');
+
+-- A key is held while the job is live, or while it has not been started. Rows without a key are
+-- not in here and pay nothing.
+CREATE UNIQUE INDEX jobs_unique ON mainspring.jobs (tenant, unique_key, unique_while)
+WHERE unique_key IS NOT NULL AND (unique_while = 'live' OR attempt = 0);

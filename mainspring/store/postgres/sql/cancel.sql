@@ -22,16 +22,16 @@ kept AS (
         id, created_at, due_at, started_at, finished_at, nominal_at, progress_done,
         progress_total, attempt, timeout_ms, priority, tries, crashes, max_attempts, max_crashes,
         replays, child, worker_id, dag_run_id, schedule_id, state, attempt_state, tenant, queue,
-        kind, payload, payload_ref, backoff, on_exhausted, effect_key, submission_key, reason,
-        error, progress_note
+        kind, payload, payload_ref, backoff, on_exhausted, effect_key, submission_key,
+        unique_key, reason, error, error_group, progress_note
     )
     SELECT
         id, created_at, due_at, started_at, coalesce(:at::timestamptz, statement_timestamp()),
         nominal_at, progress_done, progress_total, attempt, timeout_ms, priority, tries, crashes,
         max_attempts, max_crashes, replays, child, worker_id, dag_run_id, schedule_id,
         'cancelled', CASE WHEN worker_id IS NOT null THEN 'cancelled' END, tenant, queue, kind,
-        payload, payload_ref, backoff, on_exhausted, effect_key, submission_key, :reason::text,
-        error, progress_note
+        payload, payload_ref, backoff, on_exhausted, effect_key, submission_key, unique_key,
+        :reason::text, error, error_group, progress_note
     FROM finished
 ),
 

@@ -19,14 +19,14 @@ again AS (
     INSERT INTO mainspring.jobs (
         id, created_at, due_at, nominal_at, attempt, timeout_ms, priority, max_attempts,
         max_crashes, replays, dag_run_id, schedule_id, state, tenant, queue, kind, payload,
-        payload_ref, backoff, on_exhausted, effect_key, submission_key, error
+        payload_ref, backoff, on_exhausted, effect_key, submission_key, error, error_group
     )
     SELECT
         id, created_at, coalesce(:at::timestamptz, statement_timestamp()), nominal_at, attempt,
         timeout_ms, priority, max_attempts, max_crashes, replays + 1, dag_run_id, schedule_id,
         'ready', tenant, queue, kind, coalesce(:payload::text, payload),
         CASE WHEN :payload::text IS null THEN payload_ref END, backoff, on_exhausted, effect_key,
-        submission_key, error
+        submission_key, error, error_group
     FROM revived
 )
 

@@ -10,10 +10,11 @@ WITH held AS MATERIALIZED (
         job.tenant
     FROM unnest(
         :ids::uuid[], :attempts::integer[], :attempt_states::text[], :becomes::text[],
-        :reasons::text[], :delays_ms::bigint[], :errors::text[], :refund_tries::integer[],
-        :refund_crashes::integer[]
+        :reasons::text[], :delays_ms::bigint[], :errors::text[], :error_groups::text[],
+        :refund_tries::integer[], :refund_crashes::integer[]
     ) AS given (
-        id, attempt, attempt_state, becomes, reason, delay_ms, error, refund_try, refund_crash
+        id, attempt, attempt_state, becomes, reason, delay_ms, error, error_group, refund_try,
+        refund_crash
     )
     INNER JOIN mainspring.jobs AS job
         ON given.id = job.id AND given.attempt = job.attempt AND job.worker_id IS NOT null
@@ -37,7 +38,8 @@ freed AS (
         started_at = null,
         deadline_at = null,
         reason = held.reason,
-        error = coalesce(held.error, job.error)
+        error = coalesce(held.error, job.error),
+        error_group = CASE WHEN held.error IS null THEN job.error_group ELSE held.error_group END
     FROM held
     WHERE job.id = held.id
     RETURNING job.id, job.attempt, job.state

@@ -5,11 +5,11 @@ WITH finished AS (
     USING
         unnest(
             :ids::uuid[], :attempts::integer[], :attempt_states::text[], :becomes::text[],
-            :reasons::text[], :errors::text[], :results::text[], :result_refs::text[],
-            :refund_tries::integer[], :refund_crashes::integer[]
+            :reasons::text[], :errors::text[], :error_groups::text[], :results::text[],
+            :result_refs::text[], :refund_tries::integer[], :refund_crashes::integer[]
         ) AS given (
-            id, attempt, attempt_state, becomes, reason, error, result, result_ref, refund_try,
-            refund_crash
+            id, attempt, attempt_state, becomes, reason, error, error_group, result, result_ref,
+            refund_try, refund_crash
         )
     WHERE
         job.id = given.id
@@ -21,7 +21,8 @@ WITH finished AS (
         )
     RETURNING
         job.*, given.attempt_state, given.becomes, given.reason AS why, given.error AS failure,
-        given.result, given.result_ref, given.refund_try, given.refund_crash,
+        given.error_group AS failure_group, given.result, given.result_ref,
+        given.refund_try, given.refund_crash,
         given.becomes NOT IN ('succeeded', 'dead', 'cancelled', 'expired', 'skipped') AS stopped
 )
 
@@ -29,8 +30,8 @@ INSERT INTO mainspring.jobs_history (
     id, created_at, due_at, started_at, finished_at, nominal_at, progress_done, progress_total,
     attempt, timeout_ms, priority, tries, crashes, max_attempts, max_crashes, replays, child,
     worker_id, dag_run_id, schedule_id, state, attempt_state, tenant, queue, kind, payload,
-    payload_ref, backoff, on_exhausted, effect_key, submission_key, reason, error, result,
-    result_ref, progress_note
+    payload_ref, backoff, on_exhausted, effect_key, submission_key, unique_key, reason, error,
+    error_group, result, result_ref, progress_note
 )
 SELECT
     id, created_at, due_at, started_at, coalesce(:at::timestamptz, statement_timestamp()),
@@ -38,7 +39,8 @@ SELECT
     greatest(tries - refund_try, 0), greatest(crashes - refund_crash, 0), max_attempts,
     max_crashes, replays, child, worker_id, dag_run_id, schedule_id,
     CASE WHEN stopped THEN 'cancelled' ELSE becomes END, attempt_state, tenant, queue, kind,
-    payload, payload_ref, backoff, on_exhausted, effect_key, submission_key,
-    CASE WHEN stopped THEN 'cancelled' ELSE why END, failure, result, result_ref, progress_note
+    payload, payload_ref, backoff, on_exhausted, effect_key, submission_key, unique_key,
+    CASE WHEN stopped THEN 'cancelled' ELSE why END, failure, failure_group, result, result_ref,
+    progress_note
 FROM finished
 RETURNING id, attempt, state;

@@ -12,14 +12,14 @@ INSERT INTO mainspring.jobs_history_succeeded (
     id, created_at, due_at, started_at, finished_at, nominal_at, progress_done, progress_total,
     attempt, timeout_ms, priority, tries, crashes, max_attempts, max_crashes, replays, child,
     worker_id, dag_run_id, schedule_id, state, attempt_state, tenant, queue, kind, payload,
-    payload_ref, backoff, on_exhausted, effect_key, submission_key, result, result_ref,
-    progress_note
+    payload_ref, backoff, on_exhausted, effect_key, submission_key, unique_key, result,
+    result_ref, progress_note
 )
 SELECT
     id, created_at, due_at, started_at, coalesce(:at::timestamptz, statement_timestamp()),
     nominal_at, progress_done, progress_total, attempt, timeout_ms, priority, tries,
     greatest(crashes - 1, 0), max_attempts, max_crashes, replays, child, worker_id, dag_run_id,
     schedule_id, 'succeeded', 'succeeded', tenant, queue, kind, payload, payload_ref, backoff,
-    on_exhausted, effect_key, submission_key, result, result_ref, progress_note
+    on_exhausted, effect_key, submission_key, unique_key, result, result_ref, progress_note
 FROM finished
 RETURNING id, attempt;

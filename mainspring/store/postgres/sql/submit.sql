@@ -2,7 +2,8 @@
 -- one call mostly agree in most columns, and what is not sent costs nothing.
 INSERT INTO mainspring.jobs (
     id, created_at, due_at, timeout_ms, priority, max_attempts, max_crashes, state, tenant, queue,
-    kind, payload, payload_ref, backoff, on_exhausted, effect_key, submission_key
+    kind, payload, payload_ref, backoff, on_exhausted, effect_key, submission_key,
+    unique_key, unique_while
 )
 SELECT
     given.id,
@@ -31,17 +32,24 @@ SELECT
     coalesce(given.backoff, :backoff::text),
     coalesce(given.on_exhausted, :on_exhausted::text),
     given.effect_key,
-    given.submission_key
+    given.submission_key,
+    given.unique_key,
+    CASE
+        WHEN given.unique_key IS NOT null THEN coalesce(given.unique_while, :unique_while::text)
+    END
 FROM
     unnest(
         :ids::uuid[], :payloads::bytea[], :payload_refs::text[], :due_ats::timestamptz[],
         :delays_ms::bigint[], :kinds::text[], :tenants::text[], :queues::text[],
         :priorities::smallint[], :max_attempts_each::smallint[], :max_crashes_each::smallint[],
         :timeouts_ms::integer[], :backoffs::text[], :on_exhausted_each::text[],
-        :effect_keys::text[], :submission_keys::text[]
+        :effect_keys::text[], :submission_keys::text[], :unique_keys::text[],
+        :unique_whiles::text[]
     ) AS given (
         id, payload, payload_ref, due_at, delay_ms, kind, tenant, queue, priority, max_attempts,
-        max_crashes, timeout_ms, backoff, on_exhausted, effect_key, submission_key
+        max_crashes, timeout_ms, backoff, on_exhausted, effect_key, submission_key,
+        unique_key, unique_while
     )
-ON CONFLICT (id) DO NOTHING
+-- Known ids, and unique keys that are held.
+ON CONFLICT DO NOTHING
 RETURNING id;

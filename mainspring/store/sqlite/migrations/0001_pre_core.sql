@@ -49,8 +49,11 @@ CREATE TABLE jobs (
     on_exhausted text,
     effect_key text,
     submission_key text,
+    unique_key text,
+    unique_while text CHECK (unique_while IN ('live', 'waiting')),
     reason text,
     error text,
+    error_group text,
     replays integer NOT NULL DEFAULT 0,
     progress_done real,
     progress_total real,
@@ -60,7 +63,8 @@ CREATE TABLE jobs (
     CHECK ((state IN ('running', 'cancelling')) = (worker_id IS NOT NULL)),
     CHECK ((worker_id IS NULL) = (started_at IS NULL)),
     CHECK ((worker_id IS NULL) = (deadline_at IS NULL)),
-    CHECK ((state = 'blocked') = (blocked_reason IS NOT NULL))
+    CHECK ((state = 'blocked') = (blocked_reason IS NOT NULL)),
+    CHECK ((unique_key IS NULL) = (unique_while IS NULL))
 );
 
 CREATE INDEX jobs_claim ON jobs (queue, priority, due_at, id)
@@ -68,6 +72,10 @@ WHERE state IN ('scheduled', 'ready', 'retrying');
 
 CREATE INDEX jobs_held ON jobs (worker_id, deadline_at)
 WHERE state IN ('running', 'cancelling');
+
+-- A key is held while the job is live, or while it has not been started.
+CREATE UNIQUE INDEX jobs_unique ON jobs (tenant, unique_key, unique_while)
+WHERE unique_key IS NOT NULL AND (unique_while = 'live' OR attempt = 0);
 
 -- Final jobs, each with its last attempt: attempt_state says how that one closed, NULL if the
 -- job did not end by an attempt.
@@ -102,8 +110,10 @@ CREATE TABLE jobs_history (
     on_exhausted text,
     effect_key text,
     submission_key text,
+    unique_key text,
     reason text,
     error text,
+    error_group text,
     replays integer NOT NULL,
     progress_done real,
     progress_total real,

@@ -1,4 +1,4 @@
--- Attempts that end while their job goes on. :entries [[error, delay], ...].
+-- Attempts that end while their job goes on. :entries [[error, delay, group], ...].
 INSERT INTO attempts (
     job_id, attempt, tenant, state, worker_id, child, started_at, ended_at, reason, error
 )

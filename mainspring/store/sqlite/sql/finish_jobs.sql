@@ -1,10 +1,10 @@
--- Rows enter history with their last attempt. :entries [[error, result, reference], ...].
+-- Rows enter history with their last attempt. :entries [[error, group, result, reference], ...].
 INSERT INTO jobs_history (
     id, tenant, queue, kind, priority, state, due_at, attempt, tries, crashes, max_attempts,
     max_crashes, timeout_ms, worker_id, child, started_at, attempt_state, dag_run_id, schedule_id,
-    nominal_at, payload, payload_ref, backoff, on_exhausted, effect_key, submission_key, reason,
-    error, replays, progress_done, progress_total, progress_note, created_at, finished_at, result,
-    result_ref
+    nominal_at, payload, payload_ref, backoff, on_exhausted, effect_key, submission_key,
+    unique_key, reason, error, error_group, replays, progress_done, progress_total,
+    progress_note, created_at, finished_at, result, result_ref
 )
 SELECT
     jobs.id,
@@ -33,16 +33,18 @@ SELECT
     jobs.on_exhausted,
     jobs.effect_key,
     jobs.submission_key,
+    jobs.unique_key,
     :reason,
     CASE WHEN :keep_error THEN jobs.error ELSE json_extract(given.value, '$[0]') END,
+    CASE WHEN :keep_error THEN jobs.error_group ELSE json_extract(given.value, '$[1]') END,
     jobs.replays,
     jobs.progress_done,
     jobs.progress_total,
     jobs.progress_note,
     jobs.created_at,
     :now,
-    json_extract(given.value, '$[1]'),
-    json_extract(given.value, '$[2]')
+    json_extract(given.value, '$[2]'),
+    json_extract(given.value, '$[3]')
 FROM json_each(:entries) AS given
 CROSS JOIN jobs
 WHERE jobs.id = substr(:ids, given.key * 16 + 1, 16);

@@ -1,4 +1,4 @@
--- Held rows become waiting ones. :entries [[error, delay], ...].
+-- Held rows become waiting ones. :entries [[error, delay, group], ...].
 UPDATE jobs
 SET
     state = :state,
@@ -10,6 +10,10 @@ SET
     started_at = NULL,
     deadline_at = NULL,
     reason = :reason,
-    error = json_extract(given.value, '$[0]')
+    error = coalesce(json_extract(given.value, '$[0]'), jobs.error),
+    error_group = CASE
+        WHEN json_extract(given.value, '$[0]') IS NULL THEN jobs.error_group
+        ELSE json_extract(given.value, '$[2]')
+    END
 FROM json_each(:entries) AS given
 WHERE jobs.id = substr(:ids, given.key * 16 + 1, 16);

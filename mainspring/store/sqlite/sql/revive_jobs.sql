@@ -2,7 +2,7 @@
 INSERT INTO jobs (
     id, tenant, queue, kind, priority, state, due_at, attempt, max_attempts, max_crashes,
     timeout_ms, dag_run_id, schedule_id, nominal_at, payload, payload_ref, backoff, on_exhausted,
-    effect_key, submission_key, error, replays, created_at
+    effect_key, submission_key, error, error_group, replays, created_at
 )
 SELECT
     jobs_history.id,
@@ -26,6 +26,7 @@ SELECT
     jobs_history.effect_key,
     jobs_history.submission_key,
     jobs_history.error,
+    jobs_history.error_group,
     jobs_history.replays + 1,
     jobs_history.created_at
 FROM json_each(:positions) AS given
