@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from mainspring.app.durations import milliseconds
-from mainspring.domain.errors import JobCancelled, JobDead, JobFailed, ResultTimeout
+from mainspring.domain.errors import (
+    BlobUnavailable,
+    JobCancelled,
+    JobDead,
+    JobFailed,
+    ResultTimeout,
+)
 from mainspring.domain.ids import show_job
 from mainspring.domain.job import JobView
 from mainspring.domain.outcome import ErrorInfo
@@ -46,6 +52,11 @@ def result_of(job: JobView, codec: "Codec | None") -> Any:
     """Return a final job's result in its handler's type, or raise ``JobFailed``."""
     if job.state is not JobState.SUCCEEDED:
         raise failure_of(job)
+    if job.result_is_away:
+        raise BlobUnavailable(
+            f"the result of {show_job(job.id)} lies in the object store ({job.result_ref}), "
+            "which was not read"
+        )
     if codec is not None:
         return codec.decode_result(job.result)
     return None if job.result is None else msgspec.json.decode(job.result)

@@ -33,7 +33,7 @@ from mainspring.cli.records import attempt_record, error_of, job_record
 from mainspring.cli.tables import Column
 from mainspring.cli.text import count_of, rough
 from mainspring.cli.watching import ProgressLine, ended_badly, wait_for_all, watch
-from mainspring.domain.errors import Conflict, InvalidInput, NotFound
+from mainspring.domain.errors import BlobUnavailable, Conflict, InvalidInput, NotFound
 from mainspring.domain.ids import parse_job, show_job
 from mainspring.domain.job import JobView
 from mainspring.domain.states import JobState
@@ -198,7 +198,7 @@ async def replay(  # noqa: PLR0913 - a command's options are its arguments
             await _replay_many(gateway, selection, options, dry_run=dry_run, yes=yes, wait=wait)
             return
         jobs = [await _dead(gateway, raw) for raw in ids]
-        payload = merged(jobs[0].payload, members(changes)) if changes else whole
+        payload = _changed(jobs[0], changes) if changes else whole
         if dry_run:
             show_preview(options, jobs, "replayed", utc_now(), noun=_LETTER)
             return
@@ -254,6 +254,16 @@ async def _matching(
         show_preview(options, jobs, verb, utc_now(), noun=_LETTER)
         return []
     return jobs
+
+
+def _changed(job: JobView, changes: Sequence[str]) -> bytes:
+    """Return the payload with changes, if it was read: else all that is not named would be lost."""
+    if job.payload_is_away:
+        raise BlobUnavailable(
+            f"the payload of {show_job(job.id)} lies in the object store ({job.payload_ref}), "
+            "which was not read: there is nothing to change"
+        )
+    return merged(job.payload, members(changes))
 
 
 async def _replay_many(

@@ -147,8 +147,8 @@ def _facts(job: JobView, now: datetime) -> list[tuple[str, str]]:
         ("key", job.submission_key),
         ("effect", job.effect_key),
         ("exhausted", f"submits {job.on_exhausted}" if job.on_exhausted else None),
-        ("payload", _json(job.payload)),
-        ("result", None if job.result is None else _json(job.result)),
+        ("payload", _away(job.payload_ref) if job.payload_is_away else _json(job.payload)),
+        ("result", _away(job.result_ref) if job.result_is_away else _json(job.result)),
     )
     return facts + [(name, value) for name, value in optional if value]
 
@@ -166,7 +166,13 @@ def _when(instant: datetime, now: datetime) -> str:
     return f"{absolute(instant)}  ({relative(instant, now)})"
 
 
-def _json(text: bytes) -> str:
+def _away(reference: str | None) -> str:
+    return f"not read from the object store: {reference}   next: --blobs, MAINSPRING_BLOBS"
+
+
+def _json(text: bytes | None) -> str | None:
+    if text is None:
+        return None
     try:
         return msgspec.json.format(text, indent=-1).decode()
     except msgspec.DecodeError:

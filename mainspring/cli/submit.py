@@ -7,7 +7,7 @@ from cyclopts import Group, Parameter
 from mainspring.app.durations import milliseconds
 from mainspring.cli.asking import open_gateway
 from mainspring.cli.options import Given, Options
-from mainspring.cli.output import out, show_one
+from mainspring.cli.output import out, show_one, tell
 from mainspring.cli.payloads import payload_of
 from mainspring.cli.records import job_record
 from mainspring.cli.watching import ended_badly, watch
@@ -125,5 +125,7 @@ def show_end(options: Options, job: JobView) -> None:
         show_one(options, job_record(job), name=show_job(job.id), people=lambda: None)
     elif job.result is not None:
         out(job.result.decode())
+    elif job.result_is_away:
+        tell(f"its result was not read from the object store: {job.result_ref}")
     if job.state is not JobState.SUCCEEDED:
         raise ended_badly(job)

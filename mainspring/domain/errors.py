@@ -278,6 +278,16 @@ class OutcomeUnknown(MainspringError):
     default_hint = "repeat it: the same key or fence makes the repetition harmless"
 
 
+class BlobUnavailable(MainspringError):
+    """The object store that holds this payload or result cannot be read from here."""
+
+    code = "blob_unavailable"
+    http_status = 503
+    grpc_status = "UNAVAILABLE"
+    exit_code = 9
+    default_hint = "name the object store that the workers use: --blobs, MAINSPRING_BLOBS"
+
+
 class BlobDamaged(MainspringError):
     """What the object store returned is not what was stored."""
 

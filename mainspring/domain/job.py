@@ -235,6 +235,16 @@ class JobView(msgspec.Struct, frozen=True, omit_defaults=True):
     progress_total: float | None = None
     progress_note: str | None = None
 
+    @property
+    def payload_is_away(self) -> bool:
+        """Tell whether ``payload`` only holds the place of an object that was not read."""
+        return self.payload_ref is not None and self.payload == b"{}"
+
+    @property
+    def result_is_away(self) -> bool:
+        """Tell whether there is a result, but in an object that was not read."""
+        return self.result_ref is not None and self.result is None
+
 
 class AttemptView(msgspec.Struct, frozen=True, omit_defaults=True):
     """One attempt of a job, open or closed."""

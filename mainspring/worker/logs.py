@@ -147,9 +147,25 @@ def _fields_text(fields: dict[str, object]) -> str:
         text = msgspec.json.encode(fields, enc_hook=repr).decode()
     except (TypeError, ValueError, RecursionError, UnicodeError):
         text = msgspec.json.encode({name: _shown(value) for name, value in fields.items()}).decode()
-    if len(text) > LOG_LINE_BYTES_MAX:
+    if len(text) <= LOG_LINE_BYTES_MAX:
+        return text
+    # Short fields say most: only the long ones are cut.
+    share = LOG_LINE_BYTES_MAX // (4 * len(fields))
+    cut = {name: _cut(value, share) for name, value in fields.items()}
+    shorter = msgspec.json.encode(cut).decode()
+    if len(shorter) > LOG_LINE_BYTES_MAX:
         return msgspec.json.encode({"dropped_characters": len(text)}).decode()
-    return text
+    return shorter
+
+
+def _cut(value: object, limit_bytes: int) -> object:
+    """Return a short number or text as it is, everything else as text cut to a limit."""
+    if value is None or isinstance(value, bool | float):
+        return value
+    text = value if isinstance(value, str) else repr(value)
+    if isinstance(value, int) and len(text) <= limit_bytes:
+        return value
+    return bounded(text, max(limit_bytes, 8))
 
 
 def _shown(value: object) -> str:

@@ -114,6 +114,16 @@ class Ledger:
             await pause_seconds(0.05)
         pytest.fail(f"fewer than {count} workers came up")
 
+    async def until_all_up(self, fleet: Fleet) -> None:
+        """Wait until every worker that lives has a session: one that starts cannot drain yet."""
+        until = monotonic() + PATIENCE_SECONDS
+        while monotonic() < until:
+            known = {worker.pid for worker in await self.desk.list_workers()}
+            if known.issuperset(fleet.living()):
+                return
+            await pause_seconds(0.05)
+        pytest.fail(f"not every worker came up\n{fleet.logs()}")
+
     async def submit_long(self, count: int) -> None:
         """Submit jobs of which every other one works longer than a lease lasts."""
         wanted = []

@@ -35,6 +35,7 @@ async def test_workers_killed_at_random_lose_nothing_and_finish_nothing_twice(
         async with open_ledger(store_url, seed) as ledger:
             await _attack_under_load(fleet, ledger)
             await wait_until_final(ledger, fleet)
+            await ledger.until_all_up(fleet)
             assert set(fleet.stop()) == {0}, fleet.logs()
             history = await gather(ledger, fleet, store_url)
     finally:

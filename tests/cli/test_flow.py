@@ -73,6 +73,22 @@ def test_a_wait_ends_before_the_job_if_told_to(dev: Commands) -> None:
     assert (late.code, late.error_code) == (6, "conflict")
 
 
+def test_what_lies_in_an_object_store_that_is_not_read_is_said(dev: Commands) -> None:
+    small = {"MAINSPRING_INLINE_BYTES": "1"}
+    name = dev("submit", "doomed", "order:=7", "--max-attempts", "1", "-o", "name", env=small)
+    letter = name.out.strip()
+    dev("jobs", "watch", letter)
+    assert '{"order":7}' in dev("jobs", "get", letter, expect=0).out
+    shown = dev("jobs", "get", letter, "--blobs", "none", expect=0).out
+    assert "not read from the object store: payload/" in shown
+    # The rest of the payload would be lost: what is changed must have been read.
+    lost = dev("dlq", "replay", letter, "works:=true", "--blobs", "none")
+    assert (lost.code, lost.error_code) == (9, "blob_unavailable")
+    lost.assert_told()
+    back = dev("dlq", "replay", letter, "works:=true", "--wait", expect=0)
+    assert "order 7 sent" in back.out
+
+
 def test_a_finished_job_is_not_cancelled(dev: Commands) -> None:
     name = dev("submit", "greet", "--wait", "-o", "name", expect=0).out.strip()
     done = dev("jobs", "cancel", name)

@@ -347,7 +347,7 @@ async def talk(ctx: Context[Any], lines: int) -> None:
 
 @app.job()
 async def talk_big(ctx: Context[Any]) -> None:
-    ctx.log.warning("é" * 20_000, strange=object(), big="x" * 20_000)
+    ctx.log.warning("é" * 20_000, number=7, strange=object(), big="x" * 20_000)
     ctx.log.error("lone \ud800 surrogate")
 
 

@@ -123,7 +123,11 @@ async def test_log_lines_are_kept_within_bounds(rig: Rig) -> None:
     assert await rig.store.finished(big) == Succeeded()
     first, second = big.lines
     assert len(first.message.encode()) <= LOG_LINE_BYTES_MAX
-    assert "dropped_characters" in first.fields
+    assert len(first.fields.encode()) <= LOG_LINE_BYTES_MAX
+    fields = json.loads(first.fields)
+    assert (fields["number"], fields["strange"][:7]) == (7, "<object")
+    assert fields["big"].startswith("xxx")
+    assert fields["big"].endswith(" …")
     assert second.message == "lone ? surrogate"
     assert second.level == "error"
 

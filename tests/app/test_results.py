@@ -1,0 +1,45 @@
+"""What the end of a job means to who waits for it."""
+
+from datetime import UTC, datetime
+
+import msgspec
+import pytest
+
+from mainspring.app.results import result_of
+from mainspring.domain.errors import BlobUnavailable
+from mainspring.domain.job import JobView
+from mainspring.domain.states import JobState
+
+_THEN = datetime(2027, 3, 14, tzinfo=UTC)
+_JOB = JobView(
+    id=b"j" * 16,
+    kind="k",
+    tenant="default",
+    queue="default",
+    priority=2,
+    state=JobState.SUCCEEDED,
+    due_at=_THEN,
+    created_at=_THEN,
+    attempt=1,
+    tries=1,
+    crashes=0,
+    max_attempts=5,
+    max_crashes=3,
+    timeout_ms=1_000,
+    payload=b'{"a":1}',
+)
+
+
+def test_a_result_that_was_not_read_is_no_empty_result() -> None:
+    assert result_of(_JOB, None) is None
+    away = msgspec.structs.replace(_JOB, result_ref="result/default/x#2#ab")
+    with pytest.raises(BlobUnavailable, match="result/default/x"):
+        result_of(away, None)
+    assert result_of(msgspec.structs.replace(away, result=b"[1]"), None) == [1]
+
+
+def test_a_payload_that_was_not_read_says_so() -> None:
+    away = msgspec.structs.replace(_JOB, payload=b"{}", payload_ref="payload/x")
+    assert away.payload_is_away
+    assert not _JOB.payload_is_away
+    assert not msgspec.structs.replace(away, payload=b'{"a":1}').payload_is_away
