@@ -29,8 +29,9 @@ def test_the_version_is_that_of_the_project() -> None:
 def test_the_stub_names_what_the_package_names() -> None:
     stub = ast.parse((ROOT / "mainspring/__init__.pyi").read_text())
     imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
+    modules = vars(mainspring)["_MODULES"]
     homes = {
-        alias.name: node.module
+        alias.name: f"{node.module}.{alias.name}" if alias.name in modules else node.module
         for node in imports
         for alias in node.names
         if node.module != "typing"
