@@ -11,10 +11,12 @@ from mainspring.app.signals import Cancelled as Cancelled
 from mainspring.app.signals import Fail as Fail
 from mainspring.app.signals import RetryAfter as RetryAfter
 from mainspring.app.signals import Snooze as Snooze
+from mainspring.client.following import Event as Event
 from mainspring.domain.errors import ConfigError as ConfigError
 from mainspring.domain.errors import Conflict as Conflict
 from mainspring.domain.errors import ConnectionFailed as ConnectionFailed
 from mainspring.domain.errors import DuplicateJob as DuplicateJob
+from mainspring.domain.errors import InvalidInput as InvalidInput
 from mainspring.domain.errors import InvalidPayload as InvalidPayload
 from mainspring.domain.errors import JobCancelled as JobCancelled
 from mainspring.domain.errors import JobDead as JobDead
@@ -40,9 +42,11 @@ __all__ = [
     "ConnectionFailed",
     "Context",
     "DuplicateJob",
+    "Event",
     "Fail",
     "Failure",
     "Handle",
+    "InvalidInput",
     "InvalidPayload",
     "Job",
     "JobCancelled",

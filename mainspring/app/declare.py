@@ -10,7 +10,7 @@ b'{"order_id":7}'
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
 from datetime import timedelta
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, Unpack, cast, overload
 
@@ -18,7 +18,7 @@ import msgspec
 
 from mainspring.app.context import Context, bare_context
 from mainspring.app.handlers import Handler, handler_info, heartbeat_ms, mode_of
-from mainspring.app.handles import Handle
+from mainspring.app.handles import Handle, naming_duplicates
 from mainspring.app.middleware import Middleware
 from mainspring.app.options import NOTHING, OPTION_NAMES, Chosen, Options, read_options
 from mainspring.domain.errors import Conflict, InvalidInput, UnknownOption
@@ -56,12 +56,17 @@ class Call(Generic[R]):
     def submit(self) -> Handle[R]:
         """Submit the call; block until it is acknowledged."""
         door = self.job.door
-        return self._handle(door, door.submit([self.submission]))
+        with self._naming_duplicates(door):
+            return self._handle(door, door.submit([self.submission]))
 
     async def asubmit(self) -> Handle[R]:
         """Submit the call."""
         door = self.job.door
-        return self._handle(door, await door.asubmit([self.submission]))
+        with self._naming_duplicates(door):
+            return self._handle(door, await door.asubmit([self.submission]))
+
+    def _naming_duplicates(self, door: Door) -> AbstractContextManager[None]:
+        return naming_duplicates(door, self.job.handler.codec)
 
     def _handle(self, door: Door, accepted: list[Accepted]) -> Handle[R]:
         (answer,) = accepted

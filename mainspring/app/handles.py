@@ -7,9 +7,12 @@
 The plain methods block; those that begin with ``a`` are awaited.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from mainspring.app.results import Duration, result_of, wait_for_end
+from mainspring.domain.errors import DuplicateJob
 from mainspring.domain.ids import parse_job, show_job
 from mainspring.domain.job import AttemptView, JobView
 from mainspring.domain.outcome import LogLine
@@ -42,6 +45,11 @@ class Handle(Generic[R]):
         """Return the job's id as people see it: ``job_…``."""
         # Made when asked for: who submits many jobs rarely looks at each.
         return show_job(self._raw)
+
+    @property
+    def raw(self) -> bytes:
+        """Return the id as stores know it."""
+        return self._raw
 
     def result(self, timeout: Duration | None = None) -> R:
         """Wait for the job's end and return what its handler returned.
@@ -135,6 +143,17 @@ async def cancel_job(
     results = await gateway.cancel([job_id], reason=reason, force=force, actor=actor)
     state = results[0].state
     return state if state is not None else (await gateway.get_job(job_id)).state
+
+
+@contextmanager
+def naming_duplicates(door: Door, codec: "Codec | None") -> Iterator[None]:
+    """Give a ``DuplicateJob`` that passes the handle of the job that is live."""
+    try:
+        yield
+    except DuplicateJob as error:
+        if error.job_id:
+            error.handle = handle_of(door, error.job_id, codec)
+        raise
 
 
 def handle_of(door: Door, job_id: str, codec: "Codec | None" = None) -> Handle[Any]:

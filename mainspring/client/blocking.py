@@ -1,14 +1,18 @@
 """The client for code without an event loop: the same questions, each of which waits."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Final, TypeVar, Unpack, overload
 
 from mainspring.app.declare import Call, Job
-from mainspring.app.handles import Handle, handle_of
+from mainspring.app.handles import Handle, handle_of, naming_duplicates
 from mainspring.app.options import Options
 from mainspring.app.results import Duration
 from mainspring.client import questions
+from mainspring.client.batches import Completing, chunks, with_handles
+from mainspring.client.following import Event, Following
+from mainspring.domain.errors import MainspringError
 from mainspring.domain.job import AttemptView, HandlerInfo, JobView, Page, QueueView, WorkerView
+from mainspring.domain.limits import SUBMIT_JOBS_MAX
 from mainspring.domain.outcome import LogLine
 from mainspring.domain.states import JobState
 from mainspring.ports.door import Door
@@ -47,6 +51,14 @@ class BlockingJobs:
         """Return a job once it has ended, however; raise ``ResultTimeout`` after the timeout."""
         return self._door.ask(questions.wait(job_id, timeout))
 
+    def follow(self, job_id: str, timeout: Duration | None = None) -> Iterator[Event]:
+        """Yield what happens to a job, from now until it has ended: state, progress, log.
+
+        >>> for event in client.jobs.follow(job_id):
+        ...     print(event.kind, event.data)
+        """
+        return self._events(Following(job_id, timeout))
+
     def attempts(self, job_id: str) -> "list_[AttemptView]":
         """Return every attempt of a job in order."""
         return self._door.ask(questions.attempts(job_id))
@@ -72,6 +84,10 @@ class BlockingJobs:
     def purge(self, *job_ids: str) -> int:
         """Delete dead letters for good; return how many."""
         return self._door.ask(questions.purge(self._door, job_ids))
+
+    def _events(self, following: Following) -> Iterator[Event]:
+        while not following.has_ended:
+            yield from self._door.ask(following.step)
 
 
 class BlockingQueues:
@@ -154,16 +170,49 @@ class Client:
         >>> client.submit("greet", {"name": "Ada"}, queue="mail", key="hello-ada")
         """
         submission = questions.submission_of(wanted, payload, options)
-        (accepted,) = self.door.submit([submission])
-        return questions.handle(self.door, accepted, questions.codec_of(wanted))
+        codec = questions.codec_of(wanted)
+        with naming_duplicates(self.door, codec):
+            (accepted,) = self.door.submit([submission])
+        return questions.handle(self.door, accepted, codec)
 
-    def submit_many(self, calls: Iterable[Call[R]]) -> list_[Handle[R]]:
-        """Submit calls in one transaction: all of them or none."""
-        wanted = list_(calls)
-        accepted = self.door.submit([call.submission for call in wanted])
-        pairs = zip(accepted, wanted, strict=True)
-        return [questions.handle(self.door, item, questions.codec_of(call)) for item, call in pairs]
+    def submit_many(
+        self, calls: Iterable[Call[R]], *, chunk: int = SUBMIT_JOBS_MAX
+    ) -> list_[Handle[R]]:
+        """Submit calls; each chunk is one transaction, in which all are accepted or none.
 
-    def handle(self, job_id: str, job: Job[..., R] | None = None) -> Handle[R]:
+        >>> client.submit_many(resize.call(url=url) for url in urls)
+
+        When a chunk is refused, the error's ``details["submitted"]`` has the ids of those before.
+        """
+        handles: list_[Handle[R]] = []
+        try:
+            for part in chunks(calls, chunk):
+                accepted = self.door.submit([call.submission for call in part])
+                pairs = zip(accepted, part, strict=True)
+                handles += [
+                    questions.handle(self.door, item, questions.codec_of(call))
+                    for item, call in pairs
+                ]
+        except MainspringError as error:
+            raise with_handles(error, handles) from None
+        return handles
+
+    def as_completed(
+        self, handles: Iterable[Handle[R]], timeout: Duration | None = None
+    ) -> Iterator[Handle[R]]:
+        """Yield handles as their jobs end, however; ``ResultTimeout`` when some do not in time."""
+        return self._completed(Completing(handles, timeout))
+
+    @overload
+    def handle(self, job_id: str) -> Handle[Any]: ...
+
+    @overload
+    def handle(self, job_id: str, job: Job[..., R]) -> Handle[R]: ...
+
+    def handle(self, job_id: str, job: Job[..., Any] | None = None) -> Handle[Any]:
         """Return a handle of a job that was submitted elsewhere."""
         return handle_of(self.door, job_id, job.handler.codec if job else None)
+
+    def _completed(self, completing: Completing[R]) -> Iterator[Handle[R]]:
+        while completing.is_waiting:
+            yield from self.door.ask(completing.step)

@@ -5,15 +5,19 @@
 'msg-1'
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import AsyncIterator, Collection, Iterable
 from typing import Any, Final, TypeVar, Unpack, overload
 
 from mainspring.app.declare import Call, Job
-from mainspring.app.handles import Handle, handle_of
+from mainspring.app.handles import Handle, handle_of, naming_duplicates
 from mainspring.app.options import Options
 from mainspring.app.results import Duration
 from mainspring.client import questions
+from mainspring.client.batches import Completing, chunks, with_handles
+from mainspring.client.following import Event, Following
+from mainspring.domain.errors import MainspringError
 from mainspring.domain.job import AttemptView, HandlerInfo, JobView, Page, QueueView, WorkerView
+from mainspring.domain.limits import SUBMIT_JOBS_MAX
 from mainspring.domain.outcome import LogLine
 from mainspring.domain.states import JobState
 from mainspring.ports.door import Door
@@ -52,6 +56,14 @@ class AsyncJobs:
         """Return a job once it has ended, however; raise ``ResultTimeout`` after the timeout."""
         return await self._door.aask(questions.wait(job_id, timeout))
 
+    def follow(self, job_id: str, timeout: Duration | None = None) -> AsyncIterator[Event]:
+        """Yield what happens to a job, from now until it has ended: state, progress, log.
+
+        >>> async for event in client.jobs.follow(job_id):
+        ...     print(event.kind, event.data)
+        """
+        return self._events(Following(job_id, timeout))
+
     async def attempts(self, job_id: str) -> "list_[AttemptView]":
         """Return every attempt of a job in order."""
         return await self._door.aask(questions.attempts(job_id))
@@ -77,6 +89,11 @@ class AsyncJobs:
     async def purge(self, *job_ids: str) -> int:
         """Delete dead letters for good; return how many."""
         return await self._door.aask(questions.purge(self._door, job_ids))
+
+    async def _events(self, following: Following) -> AsyncIterator[Event]:
+        while not following.has_ended:
+            for event in await self._door.aask(following.step):
+                yield event
 
 
 class AsyncQueues:
@@ -159,16 +176,50 @@ class AsyncClient:
         >>> await client.submit("greet", {"name": "Ada"}, queue="mail", key="hello-ada")
         """
         submission = questions.submission_of(wanted, payload, options)
-        (accepted,) = await self.door.asubmit([submission])
-        return questions.handle(self.door, accepted, questions.codec_of(wanted))
+        codec = questions.codec_of(wanted)
+        with naming_duplicates(self.door, codec):
+            (accepted,) = await self.door.asubmit([submission])
+        return questions.handle(self.door, accepted, codec)
 
-    async def submit_many(self, calls: Iterable[Call[R]]) -> list_[Handle[R]]:
-        """Submit calls in one transaction: all of them or none."""
-        wanted = list_(calls)
-        accepted = await self.door.asubmit([call.submission for call in wanted])
-        pairs = zip(accepted, wanted, strict=True)
-        return [questions.handle(self.door, item, questions.codec_of(call)) for item, call in pairs]
+    async def submit_many(
+        self, calls: Iterable[Call[R]], *, chunk: int = SUBMIT_JOBS_MAX
+    ) -> list_[Handle[R]]:
+        """Submit calls; each chunk is one transaction, in which all are accepted or none.
 
-    def handle(self, job_id: str, job: Job[..., R] | None = None) -> Handle[R]:
+        >>> await client.submit_many(resize.call(url=url) for url in urls)
+
+        When a chunk is refused, the error's ``details["submitted"]`` has the ids of those before.
+        """
+        handles: list_[Handle[R]] = []
+        try:
+            for part in chunks(calls, chunk):
+                accepted = await self.door.asubmit([call.submission for call in part])
+                pairs = zip(accepted, part, strict=True)
+                handles += [
+                    questions.handle(self.door, item, questions.codec_of(call))
+                    for item, call in pairs
+                ]
+        except MainspringError as error:
+            raise with_handles(error, handles) from None
+        return handles
+
+    def as_completed(
+        self, handles: Iterable[Handle[R]], timeout: Duration | None = None
+    ) -> AsyncIterator[Handle[R]]:
+        """Yield handles as their jobs end, however; ``ResultTimeout`` when some do not in time."""
+        return self._completed(Completing(handles, timeout))
+
+    @overload
+    def handle(self, job_id: str) -> Handle[Any]: ...
+
+    @overload
+    def handle(self, job_id: str, job: Job[..., R]) -> Handle[R]: ...
+
+    def handle(self, job_id: str, job: Job[..., Any] | None = None) -> Handle[Any]:
         """Return a handle of a job that was submitted elsewhere."""
         return handle_of(self.door, job_id, job.handler.codec if job else None)
+
+    async def _completed(self, completing: Completing[R]) -> AsyncIterator[Handle[R]]:
+        while completing.is_waiting:
+            for handle in await self.door.aask(completing.step):
+                yield handle

@@ -9,7 +9,7 @@ Exit codes of the command line: 0 done; 1 failed; 2 usage or bad input; 3 not fo
 """
 
 from collections.abc import Mapping
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from mainspring.domain.outcome import ErrorInfo
 
@@ -151,6 +151,8 @@ class DuplicateJob(Conflict):
 
     code = "duplicate_job"
     default_hint = "wait for it, or submit with on_duplicate existing or replace"
+    #: The handle of the job that is live, where the SDK submitted.
+    handle: Any = None
 
     @property
     def job_id(self) -> str:

@@ -181,6 +181,13 @@ class ClientGateway(Protocol):
         """Return the job as soon as it differs from what was seen, or as it is after a while."""
         ...
 
+    async def wait_for_ends(self, job_ids: Sequence[bytes], timeout_seconds: float) -> list[bytes]:
+        """Return those that have ended, as soon as there are any, or none after a while.
+
+        Raises ``NotFound`` when one of them does not exist.
+        """
+        ...
+
     async def cancel(
         self, job_ids: Sequence[bytes], *, reason: str = "", force: bool = False, actor: str
     ) -> list[CancelResult]:

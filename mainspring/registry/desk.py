@@ -177,6 +177,34 @@ class FrontDesk:
         finally:
             subscription.close()
 
+    async def wait_for_ends(self, job_ids: Sequence[bytes], timeout_seconds: float) -> list[bytes]:
+        """Return those that have ended, as soon as there are any."""
+        until = monotonic() + timeout_seconds
+        rest = _FIRST_POLL_SECONDS
+        subscription = self._store.wakeups.subscribe({"done"})
+        try:
+            while True:
+                ended = await self._ended(job_ids)
+                left = until - monotonic()
+                if ended or left <= 0:
+                    return ended
+                if await subscription.wait(min(left, rest)):
+                    await pause_seconds(_HINT_REST_SECONDS)
+                rest = min(rest * 2, _POLL_SECONDS)
+        finally:
+            subscription.close()
+
+    async def _ended(self, job_ids: Sequence[bytes]) -> list[bytes]:
+        found: list[bytes] = []
+        for start in range(0, len(job_ids), PAGE_ITEMS_MAX):
+            part = job_ids[start : start + PAGE_ITEMS_MAX]
+            states = await self._store.get_states(part)
+            for job_id in part:
+                if job_id not in states:
+                    raise NotFound(f"there is no job {show_job(job_id)}")
+            found += [job_id for job_id in part if states[job_id] in FINAL]
+        return found
+
     async def cancel(
         self, job_ids: Sequence[bytes], *, reason: str = "", force: bool = False, actor: str
     ) -> list[CancelResult]:
