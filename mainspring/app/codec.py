@@ -123,6 +123,15 @@ class Codec:
             schema = {"type": "object"}
         return msgspec.json.encode(_hoisted(schema), order="deterministic").decode()
 
+    @property
+    def signature(self) -> inspect.Signature:
+        """Return the parameters that a call binds: the function's, without its context."""
+        return self._signature
+
+    def plain(self, value: object) -> Any:
+        """Return a value as it is after its way through JSON, whatever the parameter says."""
+        return msgspec.json.decode(_to_json(f"a value for {self._kind}", value))
+
     def usage(self) -> str:
         """Return how the call is written: ``greet(name: str)``."""
         shown = self._signature.replace(return_annotation=inspect.Signature.empty)

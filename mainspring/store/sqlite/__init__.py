@@ -19,6 +19,6 @@ Invariants
   (``application_id``).
 """
 
-from mainspring.store.sqlite.store import SqliteStore, open_sqlite
+from mainspring.store.sqlite.store import SqliteStore, open_direct, open_sqlite
 
-__all__ = ["SqliteStore", "open_sqlite"]
+__all__ = ["SqliteStore", "open_direct", "open_sqlite"]

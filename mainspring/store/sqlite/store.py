@@ -5,6 +5,7 @@ from os import PathLike, fspath
 from mainspring.ports.clock import Clock
 from mainspring.store.sqlite.connection import MEMORY, Settings
 from mainspring.store.sqlite.control import Control
+from mainspring.store.sqlite.direct import DirectEngine
 from mainspring.store.sqlite.dispatch import Dispatch
 from mainspring.store.sqlite.engine import Engine
 from mainspring.store.sqlite.maintenance import Maintenance
@@ -46,5 +47,12 @@ async def open_sqlite(
     """
     settings = Settings(fspath(path), busy_timeout_ms=busy_timeout_ms, poll_ms=poll_ms)
     engine = Engine(settings, clock)
+    await engine.open()
+    return SqliteStore(engine)
+
+
+async def open_direct(*, clock: Clock | None = None) -> SqliteStore:
+    """Open an empty store in memory that works in its callers' threads: nothing ever waits."""
+    engine = DirectEngine(clock)
     await engine.open()
     return SqliteStore(engine)

@@ -1,0 +1,369 @@
+"""A whole Mainspring in one process: a store in memory, both doors to it, and a clock of its own.
+
+The store, the dispatching side and the front desk are the real ones; only the place (memory), the
+clock and the dice are a test's. Nothing here waits, so ``at_once`` may run any of it without an
+event loop.
+"""
+
+import heapq
+from collections.abc import Callable, Collection, Coroutine, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, NamedTuple, TypeVar
+
+import msgspec
+
+from mainspring import __version__
+from mainspring.dispatcher.gateway import LocalGateway
+from mainspring.dispatcher.judgement import Judge, fixed_dice
+from mainspring.dispatcher.recovery import Recovery
+from mainspring.domain.job import (
+    Claimed,
+    HandlerInfo,
+    JobFilter,
+    JobView,
+    NewJob,
+    NewSession,
+    Receipt,
+    Settled,
+    Settlement,
+)
+from mainspring.domain.limits import PAGE_ITEMS_MAX, RECOVER_JOBS_MAX
+from mainspring.domain.outcome import LogLine, Outcome, Progress, Report
+from mainspring.domain.states import AttemptState, JobState
+from mainspring.maintenance.retention import Housekeeping
+from mainspring.ports.entropy import new_worker_id
+from mainspring.ports.store import CancelResult, ClaimAsk, Lane
+from mainspring.registry.desk import FrontDesk
+from mainspring.store.sqlite import SqliteStore
+from mainspring.store.sqlite.direct import DirectEngine
+from mainspring.testing.builders import id_at
+from mainspring.testing.clock import SettableClock
+
+T = TypeVar("T")
+
+#: What a worker asks for; so long after its last beat others may have its jobs.
+LEASE_MS: Final = 15_000
+#: The kit's own worker outlives every test, until it is made to vanish.
+_FOREVER_MS: Final = 200 * 366 * 86_400_000
+_A_MOMENT: Final = timedelta(microseconds=1)
+_SWEEP_EVERY: Final = timedelta(days=1)
+
+
+def at_once(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine that never waits, without an event loop, and return its result."""
+    try:
+        work.send(None)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    work.close()
+    raise AssertionError(f"{work} waits for something")
+
+
+class Sent(NamedTuple):
+    """One submission as the store took it, all defaults filled in."""
+
+    job: NewJob
+    at: datetime
+    #: The job that there is by it; an earlier one, when a key or unique key named that.
+    job_id: bytes
+    created: bool
+
+    @property
+    def due_at(self) -> datetime:
+        """Return when it was meant to become due."""
+        if self.job.due_at is not None:
+            return self.job.due_at
+        return self.at + timedelta(milliseconds=self.job.delay_ms or 0)
+
+    def view(self) -> JobView:
+        """Return what it was at first, for a job that the retention has dropped since."""
+        job = self.job
+        return JobView(
+            id=self.job_id,
+            kind=job.kind,
+            tenant=job.tenant,
+            queue=job.queue,
+            priority=job.priority,
+            state=JobState.SCHEDULED if self.due_at > self.at else JobState.READY,
+            due_at=self.due_at,
+            created_at=self.at,
+            attempt=0,
+            tries=0,
+            crashes=0,
+            max_attempts=job.max_attempts,
+            max_crashes=job.max_crashes,
+            timeout_ms=job.timeout_ms,
+            payload=job.payload,
+            reason="dropped_by_retention",
+            submission_key=job.submission_key,
+        )
+
+
+class Ended(NamedTuple):
+    """One attempt that was closed, and what became of its job by that."""
+
+    job_id: bytes
+    kind: str
+    attempt: int
+    closed_as: AttemptState
+    state: JobState
+    reason: str | None
+
+
+class RecordedStore(SqliteStore):
+    """The store in memory, which remembers what came in and what ended."""
+
+    def __init__(self, engine: DirectEngine, clock: SettableClock) -> None:
+        """Begin with empty books."""
+        super().__init__(engine)
+        self._clock = clock
+        self.sent: list[Sent] = []
+        self.ended: list[Ended] = []
+        self.kinds: dict[bytes, str] = {}
+        self.queues: set[str] = set()
+
+    async def submit(self, jobs: Sequence[NewJob], *, repeated: bool = False) -> list[Receipt]:
+        """Insert, and write down."""
+        receipts = await super().submit(jobs, repeated=repeated)
+        for job, receipt in zip(jobs, receipts, strict=True):
+            if not receipt.conflict and not receipt.duplicate:
+                self._note(job, receipt)
+        return receipts
+
+    async def settle(self, settlements: Sequence[Settlement]) -> list[Settled]:
+        """Settle, and write down."""
+        settled = await super().settle(settlements)
+        for wanted, item in zip(settlements, settled, strict=True):
+            if not item.accepted or item.state is None:
+                continue
+            kind = self.kinds.get(item.job_id, "")
+            ended = Ended(
+                item.job_id, kind, item.attempt, wanted.attempt_state, item.state, wanted.reason
+            )
+            self.ended.append(ended)
+            if item.state is JobState.DEAD and wanted.follow_up is not None:
+                self._note(wanted.follow_up, Receipt(wanted.follow_up.id))
+        return settled
+
+    def _note(self, job: NewJob, receipt: Receipt) -> None:
+        self.sent.append(Sent(job, self._clock.now(), receipt.job_id, receipt.created))
+        if receipt.created:
+            self.kinds[job.id] = job.kind
+        self.queues.add(job.queue)
+
+
+class KitDesk(FrontDesk):
+    """The front desk of a test: it never waits, and tells the kit of running jobs' cancels."""
+
+    #: Called with the job when somebody waits for its end: runs what is due, or raises.
+    on_wait: Callable[[JobView], Coroutine[Any, Any, None]]
+    #: Called with a running job that is being cancelled.
+    on_cancel: Callable[[bytes], None]
+
+    async def _insert(self, jobs: Sequence[NewJob]) -> list[Receipt]:
+        # In memory no answer is lost, and nobody waits whose jobs could share the insert.
+        return await self._store.submit(jobs)
+
+    async def wait_for_change(
+        self, job_id: bytes, seen: JobView | None, timeout_seconds: float
+    ) -> JobView:
+        """Return the job once it differs from what was seen; let the kit work on that."""
+        found = await self.get_job(job_id)
+        if found == seen:
+            await self.on_wait(found)
+            found = await self.get_job(job_id)
+        return found
+
+    async def cancel(
+        self, job_ids: Sequence[bytes], *, reason: str = "", force: bool = False, actor: str
+    ) -> list[CancelResult]:
+        """Cancel; attempts that run know it at once."""
+        results = await super().cancel(job_ids, reason=reason, force=force, actor=actor)
+        for item in results:
+            if item.changed and item.worker_id is not None:
+                self.on_cancel(item.job_id)
+        return results
+
+
+class World:
+    """Store, desk, gateway, one worker, recovery, housekeeping, clock and dice."""
+
+    def __init__(self, start: datetime) -> None:
+        """Build all of it, at an instant."""
+        self.clock: Final = SettableClock(start)
+        self.start: Final = self.clock.now()
+        #: What the dice show: 0.0 is the shortest back-off, just below 1.0 the longest.
+        self.dice = 0.0
+        self._made = 0
+        engine = DirectEngine(self.clock)
+        self.store: Final = RecordedStore(engine, self.clock)
+        at_once(engine.open())
+        at_once(self.store.migrate(phase="all"))
+        dice = fixed_dice(lambda: self.dice, self.new_id)
+        self.desk: Final = KitDesk(self.store, blobs=None, new_id=self.new_id)
+        self.gateway: Final = LocalGateway(
+            self.store, blobs=None, dice=dice, monotonic=self._seconds
+        )
+        self._recovery = Recovery(self.store, self.store.wakeups, Judge(dice, None))
+        self._house = Housekeeping(self.store, blobs=None)
+        self._swept_at = self.start
+        self._worker_id = b""
+        self._handlers: tuple[HandlerInfo, ...] = ()
+        #: When something that a vanished worker held may be given to others.
+        self._lapses: list[datetime] = []
+
+    def new_id(self) -> bytes:
+        """Return a time-ordered id of the kit's clock; equal tests make equal ids."""
+        self._made += 1
+        return id_at(self.clock.now(), self._made)
+
+    def _seconds(self) -> float:
+        return (self.clock.now() - self.start).total_seconds()
+
+    def close(self) -> None:
+        """Let go of the store."""
+        at_once(self.store.close())
+
+    # --- The worker -----------------------------------------------------------------------------
+
+    async def declare(self, handlers: tuple[HandlerInfo, ...]) -> None:
+        """Let the worker be one that has these handlers."""
+        if handlers == self._handlers and self._worker_id:
+            return
+        self._handlers = handlers
+        # Follow-ups are judged by what is declared now.
+        self.gateway._handlers_until = float("-inf")
+        await self._open_session(new_worker_id(), _FOREVER_MS)
+
+    async def _open_session(self, worker_id: bytes, lease_ms: int) -> None:
+        self._worker_id = worker_id
+        session = NewSession(
+            id=worker_id,
+            name="testing",
+            host="localhost",
+            pid=0,
+            version=__version__,
+            queues=dict.fromkeys(sorted(self.queues()), 1),
+            kinds=self.kinds(),
+            lease_ms=lease_ms,
+        )
+        await self.gateway.open_session(session, self._handlers)
+
+    def kinds(self) -> tuple[str, ...]:
+        """Return what the worker can run."""
+        return tuple(handler.kind for handler in self._handlers)
+
+    def queues(self) -> set[str]:
+        """Return every queue that a job may be in."""
+        return self.store.queues | {handler.queue for handler in self._handlers}
+
+    async def claim(
+        self, kinds: Collection[str] | None = None, queues: Collection[str] | None = None
+    ) -> Claimed | None:
+        """Take the most urgent job that is due, as a worker with one slot does."""
+        asked = sorted(self.queues() if queues is None else queues)
+        wanted = self.kinds() if kinds is None else tuple(kinds)
+        ask = ClaimAsk(
+            worker_id=self._worker_id,
+            child=0,
+            lanes=tuple(Lane(queue, 1) for queue in asked),
+            kinds=wanted,
+            limit=1,
+        )
+        # To look first is cheaper than to claim in vain.
+        while await self.store.next_due_ms(asked, wanted) == 0:
+            claimed = await self.gateway.claim(ask)
+            if claimed:
+                return claimed[0]
+            # It lies behind a watermark: this is where a worker loses faith in those.
+            if not await self.gateway.wait_for_work(self._worker_id, asked, 0.0):
+                return None
+        return None
+
+    async def tell(self, progress: Progress | None, lines: Sequence[LogLine]) -> None:
+        """Keep what a handler showed of itself."""
+        if lines:
+            now = self.clock.now()
+            await self.gateway.append_logs([msgspec.structs.replace(one, at=now) for one in lines])
+        if progress is not None:
+            held = [(progress.job_id, progress.attempt)]
+            await self.gateway.pulse(self._worker_id, held, [progress])
+
+    async def report(self, claimed: Claimed, outcome: Outcome) -> bool:
+        """Hand in an outcome; False when the attempt no longer held its job."""
+        report = Report(claimed.job_id, claimed.attempt, outcome)
+        return (await self.gateway.report([report]))[0]
+
+    async def go(self, claimed: Claimed, *, is_silent: bool) -> None:
+        """Let the process that ran an attempt go, without a report.
+
+        Silent: with its keeper; the lease has to run out, and another worker takes its place. Else
+        its keeper tells at once, and starts another process.
+        """
+        if not is_silent:
+            await self.gateway.child_died(self._worker_id, 0, "killed by the test")
+            return
+        now = self.clock.now()
+        # The last beat it ever makes.
+        await self._open_session(self._worker_id, LEASE_MS)
+        until = min(now + timedelta(milliseconds=LEASE_MS), claimed.deadline_at)
+        heapq.heappush(self._lapses, until + _A_MOMENT)
+        await self._open_session(new_worker_id(), _FOREVER_MS)
+
+    # --- Time -----------------------------------------------------------------------------------
+
+    def next_lapse(self) -> datetime | None:
+        """Return when the next lease of a vanished worker is over."""
+        return self._lapses[0] if self._lapses else None
+
+    async def next_due(self) -> datetime | None:
+        """Return when the next waiting job falls due; now, if one has."""
+        due_ms = await self.store.next_due_ms(self.queues(), self.kinds())
+        if due_ms is None:
+            return None
+        try:
+            return self.clock.now() + timedelta(milliseconds=due_ms)
+        except OverflowError:
+            return datetime.max.replace(tzinfo=UTC)
+
+    async def move(self, instant: datetime) -> None:
+        """Set the clock; recover and clean what has become so by that."""
+        self.clock.set(instant)
+        if self._lapses and self._lapses[0] <= instant:
+            while self._lapses and self._lapses[0] <= instant:
+                heapq.heappop(self._lapses)
+            await self.recover()
+        if instant - self._swept_at >= _SWEEP_EVERY:
+            await self.sweep()
+
+    async def recover(self) -> int:
+        """Close what ran out, all of it."""
+        handlers = {handler.kind: handler for handler in await self.store.list_handlers()}
+        closed = 0
+        while True:
+            step = await self._recovery.step(handlers)
+            closed += step
+            if step < RECOVER_JOBS_MAX:
+                return closed
+
+    async def sweep(self) -> None:
+        """Drop what the retention no longer keeps, all of it."""
+        self._swept_at = self.clock.now()
+        while True:
+            swept = await self._house.sweep()
+            if not swept.dropped and not swept.forgotten:
+                return
+
+    # --- Looking --------------------------------------------------------------------------------
+
+    async def views(self, wanted: JobFilter) -> list[JobView]:
+        """Return every job that matches, in the order of submission."""
+        found: list[JobView] = []
+        before: bytes | None = None
+        while True:
+            page = await self.store.list_jobs(wanted, limit=PAGE_ITEMS_MAX, before=before)
+            found += page.items
+            before = page.next_before
+            if before is None:
+                return found[::-1]

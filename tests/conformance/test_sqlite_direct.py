@@ -1,0 +1,26 @@
+"""The whole suite on SQLite in memory without threads: what the testing kit for users runs on."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from mainspring.ports.store import Store
+from mainspring.store.sqlite import open_direct
+from mainspring.testing.clock import SettableClock
+from mainspring.testing.conformance.binding import bound
+
+
+@pytest.fixture
+async def empty_store(clock: SettableClock) -> AsyncIterator[Store]:
+    opened = await open_direct(clock=clock)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def store(empty_store: Store) -> Store:
+    await empty_store.migrate(phase="all")
+    return empty_store
+
+
+globals().update(bound(__name__))
