@@ -3,9 +3,11 @@
 import threading
 from collections.abc import Callable
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Generic, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Protocol, overload
 
 from mainspring.app.signals import Cancelled
+from mainspring.app.transaction import Finisher, Transaction
+from mainspring.domain.errors import Conflict
 from mainspring.domain.ids import show_job
 from mainspring.ports.clock import utc_now
 
@@ -15,10 +17,12 @@ if TYPE_CHECKING:
     # A bare ``Context`` is one without dependencies. Were it ``Context[Any]``, type checkers would
     # lose the parameters and the result of every handler that takes one.
     Deps = TypeVar("Deps", default=None)
+    C = TypeVar("C")
 else:
     from typing import TypeVar
 
     Deps = TypeVar("Deps")
+    C = TypeVar("C")
 
 
 class LogSink(Protocol):
@@ -85,6 +89,7 @@ class Context(Generic[Deps]):
         "_cancelled",
         "_deps",
         "_effect_key",
+        "_finisher",
         "_heartbeat",
         "_job_id",
         "_progress",
@@ -121,6 +126,7 @@ class Context(Generic[Deps]):
         progress: ProgressSink,
         cancelled: threading.Event | Callable[[], bool],
         heartbeat: HeartbeatSink | None = None,
+        finisher: Callable[[], Finisher] | None = None,
     ) -> None:
         """Describe one attempt; made by the worker, or by tests."""
         # Shown when asked for: most handlers never do, and it is the dearest part of a context.
@@ -143,6 +149,7 @@ class Context(Generic[Deps]):
         self._progress = progress
         self._cancelled = cancelled
         self._heartbeat = heartbeat
+        self._finisher = finisher
 
     @property
     def job_id(self) -> str:
@@ -182,6 +189,32 @@ class Context(Generic[Deps]):
         """Show a sign of life, for a handler with ``heartbeat=``. Progress and log do as well."""
         if self._heartbeat is not None:
             self._heartbeat()
+
+    @overload
+    def transaction(
+        self, connection: None = None, *, result: object = None
+    ) -> Transaction[Any]: ...
+
+    @overload
+    def transaction(self, connection: C, *, result: object = None) -> Transaction[C]: ...
+
+    def transaction(self, connection: Any = None, *, result: object = None) -> Transaction[Any]:
+        """Return a transaction whose commit also ends this attempt, with ``result``.
+
+        >>> with ctx.transaction(connection) as tx:
+        ...     connection.execute("INSERT INTO payments ...")
+        ...     tx.result = "paid"
+
+        What is written on the connection and the end of the job become visible together, or not at
+        all. The connection must lead to the store's own database: psycopg, asyncpg, sqlite3,
+        SQLAlchemy or Django; with none given, ``tx.connection`` is one.
+        """
+        if self._finisher is None:
+            raise Conflict(
+                "this attempt has no store, so it cannot be finished in a transaction",
+                hint="run it by a worker, or test the handler without ctx.transaction",
+            )
+        return Transaction(self._finisher(), connection, result)
 
     def __repr__(self) -> str:
         """Name the attempt."""

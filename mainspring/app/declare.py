@@ -21,6 +21,7 @@ from mainspring.app.handlers import Handler, handler_info, heartbeat_ms, mode_of
 from mainspring.app.handles import Handle, naming_duplicates
 from mainspring.app.middleware import Middleware
 from mainspring.app.options import NOTHING, OPTION_NAMES, Chosen, Options, read_options
+from mainspring.app.transaction import Finisher
 from mainspring.domain.errors import Conflict, InvalidInput, UnknownOption
 from mainspring.domain.names import suggestion
 from mainspring.ports.door import Door
@@ -341,6 +342,10 @@ class App:
     def deferred(self, session: object) -> Door:
         """Return a door that submits after a session's commit."""
         raise _unwired(session)
+
+    def finisher(self, attempt: Any) -> Finisher:
+        """Return what finishes an attempt in its handler's own transaction."""
+        raise _unwired(attempt)
 
     def __repr__(self) -> str:
         """Name the app and count its handlers."""

@@ -63,6 +63,9 @@ def announce(
     """Tell workers of jobs that wait again, and whoever waits for jobs of those that ended."""
     topics: set[str] = set()
     for settlement, item in zip(settlements, settled, strict=True):
+        if item.repeated and settlement.becomes in FINAL:
+            # Ended earlier, perhaps in the handler's own transaction, of which nobody was told.
+            topics.add("done")
         if not item.accepted or item.state is None:
             continue
         if item.state in FINAL:

@@ -160,6 +160,13 @@ class DuplicateJob(Conflict):
         return str(self.details.get("job_id", ""))
 
 
+class NotInTransaction(Conflict):
+    """The connection that was given has no transaction open, so there is none to submit in."""
+
+    code = "not_in_transaction"
+    default_hint = "begin a transaction on it first; or submit without using(...)"
+
+
 class LeaseLost(Conflict):
     """This attempt no longer holds its job; it changed nothing."""
 

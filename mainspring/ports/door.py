@@ -5,7 +5,7 @@ ask questions through it. One implementation a kind of place; all of them are in
 """
 
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from mainspring.ports.gateway import Accepted, ClientGateway, Submission
 
@@ -41,4 +41,17 @@ class Door(Protocol):
 
     async def aask(self, asking: Asking[T]) -> T:
         """Put a question to the gateway behind, from whatever loop runs here."""
+        ...
+
+
+@runtime_checkable
+class Lending(Protocol):
+    """A door that has its own answer to ``job.using(...)``: a test kit's, for example."""
+
+    def borrowed(self, connection: object) -> Door:
+        """Return a door into the open transaction of a caller's connection."""
+        ...
+
+    def deferred(self, session: object) -> Door:
+        """Return a door that submits after a session's commit."""
         ...

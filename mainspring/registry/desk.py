@@ -1,6 +1,5 @@
 """The client's door to a store in the same process."""
 
-import hashlib
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -10,15 +9,12 @@ from typing import Final, Protocol
 import msgspec
 
 from mainspring.domain.errors import (
-    DuplicateJob,
     InvalidInput,
-    LimitReached,
     MainspringError,
     NotFound,
     OutcomeUnknown,
-    SubmissionKeyReused,
 )
-from mainspring.domain.ids import created_at, show_job
+from mainspring.domain.ids import show_job
 from mainspring.domain.job import (
     AttemptView,
     HandlerInfo,
@@ -34,7 +30,6 @@ from mainspring.domain.limits import (
     INLINE_BYTES_MAX,
     PAGE_ITEMS_MAX,
     PAYLOAD_BYTES_MAX,
-    SUBMIT_JOBS_MAX,
 )
 from mainspring.domain.outcome import LogLine
 from mainspring.domain.payload import check
@@ -50,6 +45,7 @@ from mainspring.ports.store import (
     SubmissionStore,
     Wakeups,
 )
+from mainspring.registry.acceptance import accepted, check_count, offloaded
 from mainspring.registry.coalesce import Coalescer
 from mainspring.registry.validate import Forms, check_schema, with_index
 
@@ -98,11 +94,7 @@ class FrontDesk:
 
     async def submit(self, wanted: Sequence[Submission]) -> list[Accepted]:
         """Validate all, then insert all, then answer."""
-        if len(wanted) > SUBMIT_JOBS_MAX:
-            raise LimitReached(
-                f"{len(wanted):,} submissions at once, the limit is {SUBMIT_JOBS_MAX:,}",
-                hint="send them in several calls",
-            )
+        check_count(wanted)
         if not wanted:
             return []
         jobs = await self._validated(wanted)
@@ -111,10 +103,7 @@ class FrontDesk:
         receipts = await self._insert(jobs)
         self._store.wakeups.announce({f"queue:{job.queue}" for job in jobs})
         await self._forget_unused(jobs, receipts)
-        for index, receipt in enumerate(receipts):
-            if receipt.conflict or receipt.duplicate:
-                raise _refused(index, jobs, receipts)
-        return [Accepted(item.job_id, item.created, item.replaced) for item in receipts]
+        return accepted(jobs, receipts)
 
     async def _forget_unused(self, jobs: Sequence[NewJob], receipts: Sequence[Receipt]) -> None:
         """Delete objects that no row will ever name: the key named another job, or replaced it."""
@@ -327,15 +316,7 @@ class FrontDesk:
         return jobs
 
     async def _offload(self, job: NewJob) -> NewJob:
-        if self._blobs is None or len(job.payload) <= self._inline_bytes:
-            return job
-        day = created_at(job.id).date().isoformat()
-        # The digest keeps a repeated id with another body from damaging the first one's object.
-        digest = hashlib.sha256(job.payload).hexdigest()[:16]
-        reference = await self._blobs.put(
-            f"payload/{job.tenant}/{day}/{show_job(job.id)}-{digest}", job.payload
-        )
-        return msgspec.structs.replace(job, payload=b"{}", payload_ref=reference)
+        return job if self._blobs is None else await offloaded(job, self._blobs, self._inline_bytes)
 
     async def _insert(self, jobs: Sequence[NewJob]) -> list[Receipt]:
         """Insert; after an unknown outcome ask again, by the same ids, until it is known."""
@@ -406,26 +387,6 @@ def _unused(job: NewJob, receipt: Receipt) -> Iterator[str]:
         yield job.payload_ref
     if receipt.unused_ref is not None:
         yield receipt.unused_ref
-
-
-def _refused(index: int, jobs: Sequence[NewJob], receipts: Sequence[Receipt]) -> MainspringError:
-    """Return the error for the first refused job; its details name what was accepted beside it."""
-    first = show_job(receipts[index].job_id)
-    details: dict[str, object] = {
-        "job_id": first,
-        "accepted": [
-            None if item.conflict or item.duplicate else show_job(item.job_id) for item in receipts
-        ],
-    }
-    if receipts[index].duplicate:
-        key = jobs[index].unique_key
-        message = f"the unique key {key!r} is held by {first}"
-        error: MainspringError = DuplicateJob(message, details=details | {"key": key})
-    else:
-        key = jobs[index].submission_key
-        message = f"the key {key!r} was used for {first}, with another body"
-        error = SubmissionKeyReused(message, details=details | {"key": key})
-    return with_index(error, index, len(jobs))
 
 
 def _page(limit: int) -> int:

@@ -16,12 +16,16 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, context
 from typing import TYPE_CHECKING, Any
 
 from mainspring.app import declare
+from mainspring.app.batches import Batches
 from mainspring.app.middleware import Middleware
-from mainspring.ports.door import Door
+from mainspring.app.transaction import Finisher
+from mainspring.ports.door import Door, Lending
 
 if TYPE_CHECKING:
     from mainspring.client.portal import Portal
+    from mainspring.runtime.borrowing import Guests
     from mainspring.runtime.connect import AsyncClient, Client
+    from mainspring.runtime.settings import Settings
 
 
 class App(declare.App):
@@ -42,6 +46,9 @@ class App(declare.App):
         """
         super().__init__(name, lifespan=lifespan, middleware=middleware)
         self._kept = _KeptDoor()
+        self._guests: Guests | None = None
+        #: Of the clients that are open, the last one counts.
+        self._settings: list[Settings] = []
 
     @asynccontextmanager
     async def connect(
@@ -54,7 +61,7 @@ class App(declare.App):
         from mainspring.runtime.connect import connect
 
         async with connect(url, blobs=blobs, actor=actor) as client:
-            with self.use(client.door):
+            with self.use(client.door), self._set(url, blobs):
                 yield client
 
     @contextmanager
@@ -64,8 +71,58 @@ class App(declare.App):
         """Open a client for code without an event loop; see ``connect``."""
         from mainspring.runtime.connect import connect_sync
 
-        with connect_sync(url, blobs=blobs, actor=actor) as client, self.use(client.door):
+        opening = connect_sync(url, blobs=blobs, actor=actor)
+        with opening as client, self.use(client.door), self._set(url, blobs):
             yield client
+
+    @contextmanager
+    def _set(self, url: str | None, blobs: str | None) -> Iterator[None]:
+        from mainspring.runtime.settings import read_settings
+
+        settings = read_settings(store=url, blobs=blobs)
+        self._settings.append(settings)
+        try:
+            yield
+        finally:
+            self._settings.remove(settings)
+
+    def settings(self) -> "Settings":
+        """Return the settings of the client that is open, else those of the environment."""
+        from mainspring.runtime.settings import read_settings
+
+        return self._settings[-1] if self._settings else read_settings()
+
+    def using(self, connection: object) -> Batches:
+        """Return what submits many calls inside the open transaction of your connection."""
+        return Batches(self.borrowed(connection))
+
+    def borrowed(self, connection: object) -> Door:
+        """Return a door into the open transaction of a caller's connection."""
+        return self._lender().borrowed(connection)
+
+    def deferred(self, session: object) -> Door:
+        """Return a door that submits after a session's commit."""
+        return self._lender().deferred(session)
+
+    def finisher(self, attempt: Any) -> Finisher:
+        """Return what finishes an attempt in its handler's own transaction."""
+        from mainspring.runtime.borrowing import AttemptFinisher
+
+        return AttemptFinisher(self._own_lender(), attempt)
+
+    def _lender(self) -> Lending:
+        """Return the door that is open if it has its own answer, as a test kit's has."""
+        for door in self._doors[-1:]:
+            if isinstance(door, Lending):
+                return door
+        return self._own_lender()
+
+    def _own_lender(self) -> "Guests":
+        if self._guests is None:
+            from mainspring.runtime.borrowing import Guests
+
+            self._guests = Guests(self.settings, lambda: self.door)
+        return self._guests
 
     def default_door(self) -> Door:
         """Return the door to the store of the settings: opened when first used, then kept."""

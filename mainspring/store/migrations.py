@@ -15,6 +15,8 @@ from mainspring.domain.errors import InvalidInput, StoreNewer, StoreNotMigrated
 from mainspring.ports.store import SchemaStatus
 
 _NAME: Final = re.compile(r"^(\d{4})_(pre|post)_[a-z0-9_]+$")
+#: Instead of an address, where the connection is the caller's.
+BEHIND_THIS_CONNECTION: Final = "behind this connection"
 PHASES: Final = ("pre", "post", "all")
 
 

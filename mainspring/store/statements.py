@@ -5,10 +5,12 @@ SQLite takes ``:name`` as it is. PostgreSQL numbers parameters, so there the nam
 """
 
 import re
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+
+from mainspring.ports.guest import Queries, Query, Row
 
 _Result = TypeVar("_Result")
 
@@ -37,6 +39,18 @@ class Ask(NamedTuple):
 Steps: TypeAlias = Generator[Ask, Sequence[Any], _Result]
 
 
+def as_queries(steps: Steps[_Result], query_of: Callable[[Ask], Query]) -> Queries[_Result]:
+    """Run steps by queries that any driver takes."""
+    rows: Sequence[Row] | None = None
+    while True:
+        try:
+            ask: Ask = next(steps) if rows is None else steps.send(rows)
+        except StopIteration as end:
+            result: _Result = end.value
+            return result
+        rows = yield query_of(ask)
+
+
 def named(name: str, source: str) -> Statement:
     """Return the statement with its ``:name`` parameters as written (SQLite)."""
     text = _COMMENT.sub("", source).strip().rstrip(";")
@@ -48,6 +62,13 @@ def numbered(name: str, source: str) -> Statement:
     plain = named(name, source)
     number = {param: index for index, param in enumerate(plain.params, start=1)}
     text = _PARAMETER.sub(lambda found: f"${number[found.group(1)]}", plain.text)
+    return Statement(name, text, plain.params)
+
+
+def pyformat(name: str, source: str) -> Statement:
+    """Return the statement with its parameters as ``%(name)s`` (most drivers of Python)."""
+    plain = named(name, source)
+    text = _PARAMETER.sub(r"%(\1)s", plain.text.replace("%", "%%"))
     return Statement(name, text, plain.params)
 
 

@@ -6,9 +6,11 @@ from enum import Enum, auto
 from typing import Any, Final
 
 from mainspring.app.context import Context
+from mainspring.app.declare import App
 from mainspring.app.handlers import Handler
+from mainspring.app.transaction import Finisher
 from mainspring.domain.job import Claimed
-from mainspring.domain.outcome import Progress
+from mainspring.domain.outcome import Outcome, Progress
 from mainspring.ports.clock import monotonic
 from mainspring.worker.logs import LogBuffer
 
@@ -31,8 +33,10 @@ class Attempt:
 
     __slots__ = (
         "alone",
+        "app",
         "claimed",
         "done",
+        "finished",
         "handler",
         "line_count",
         "logs",
@@ -44,12 +48,11 @@ class Attempt:
         "wake_at",
     )
 
-    def __init__(
-        self, claimed: Claimed, handler: Handler, logs: LogBuffer, started_at: float
-    ) -> None:
+    def __init__(self, claimed: Claimed, app: App, logs: LogBuffer, started_at: float) -> None:
         """Describe an attempt that begins now (monotonic seconds)."""
         self.claimed = claimed
-        self.handler = handler
+        self.app = app
+        self.handler: Handler = app.handlers[claimed.kind]
         self.logs = logs
         self.started_at = started_at
         #: When its deadline, or while it is being stopped its grace, is over.
@@ -59,6 +62,8 @@ class Attempt:
         self.stop: Stop | None = None
         #: Its outcome is settled; whatever comes later is dropped.
         self.done = False
+        #: How it ended, once ``ctx.transaction`` has committed that.
+        self.finished: Outcome | None = None
         #: The coroutine that runs it, while it is on the loop.
         self.runner: asyncio.Task[None] | None = None
         #: Runs in an isolate, by its handler's mode or as a suspect.
@@ -87,7 +92,16 @@ class Attempt:
             progress=self.move,
             cancelled=self.is_stopping,
             heartbeat=self.show,
+            finisher=self.finisher,
         )
+
+    def finisher(self) -> Finisher:
+        """Return what finishes this attempt in a transaction of its handler's."""
+        return self.app.finisher(self)
+
+    def encoded(self, result: object) -> bytes | None:
+        """Return a result as JSON text."""
+        return None if result is None else self.handler.encode_result(result)
 
     def is_stopping(self) -> bool:
         """Tell whether the handler should stop."""

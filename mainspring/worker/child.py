@@ -165,7 +165,7 @@ class Child:
         now = monotonic()
         on_loop: list[Attempt] = []
         for job in claimed:
-            attempt = Attempt(job, self._app.handlers[job.kind], self._logs, now)
+            attempt = Attempt(job, self._app, self._logs, now)
             self._running[job.job_id, job.attempt] = attempt
             # Its last attempt vanished with its process: run it where it can only harm itself.
             attempt.alone = job.crashes > 1 or attempt.handler.mode == "process"

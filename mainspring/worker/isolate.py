@@ -99,7 +99,7 @@ class _IsolatedAttempt(Attempt):
     __slots__ = ("_alive_at", "_send", "_sent_at")
 
     def __init__(self, word: Execute, app: App, logs: LogBuffer, send: Sender) -> None:
-        super().__init__(word.claimed, app.handlers[word.claimed.kind], logs, monotonic())
+        super().__init__(word.claimed, app, logs, monotonic())
         self._send = send
         self._sent_at = 0.0
         self._alive_at = 0.0

@@ -1,6 +1,7 @@
 """From what a handler did (returned, raised, was stopped) to the outcome that is reported."""
 
 import asyncio
+import logging
 import site
 import sysconfig
 import traceback
@@ -10,6 +11,7 @@ from typing import Final
 from mainspring.app import signals
 from mainspring.app.signals import Fail, RetryAfter, Snooze
 from mainspring.domain.errors import InvalidInput
+from mainspring.domain.ids import show_attempt
 from mainspring.domain.limits import ERROR_BYTES_MAX
 from mainspring.domain.outcome import (
     Cancelled,
@@ -24,6 +26,7 @@ from mainspring.domain.outcome import (
 from mainspring.worker.attempt import Attempt, Stop
 from mainspring.worker.logs import bounded
 
+_log: Final = logging.getLogger("mainspring.worker")
 _MESSAGE_BYTES_MAX: Final = ERROR_BYTES_MAX // 4
 _FRAMES_MAX: Final = 50
 _NOTHING: Final = Succeeded()
@@ -40,6 +43,10 @@ _FOREIGN_FOLDERS: Final = tuple(
 
 def returned(attempt: Attempt, value: object) -> Outcome:
     """Judge a handler that returned, asked to stop or not: what it did counts."""
+    if attempt.finished is not None:
+        if value is not None:
+            _after_the_end(attempt, "what it returned does not count: set tx.result instead")
+        return attempt.finished
     if value is None:
         return _NOTHING
     try:
@@ -55,6 +62,9 @@ def refused(error: InvalidInput) -> Failed:
 
 def raised(attempt: Attempt, error: BaseException) -> Outcome:
     """Judge a handler that raised."""
+    if attempt.finished is not None:
+        _after_the_end(attempt, f"what it raised does not count: {type(error).__qualname__}")
+        return attempt.finished
     if attempt.stop is not None and isinstance(error, signals.Cancelled | asyncio.CancelledError):
         return stopped(attempt)
     match error:
@@ -71,6 +81,8 @@ def raised(attempt: Attempt, error: BaseException) -> Outcome:
 
 def stopped(attempt: Attempt, *, really: bool = True) -> Outcome:
     """Judge a handler that was stopped, or (not ``really``) would not stop."""
+    if attempt.finished is not None:
+        return attempt.finished
     match attempt.stop:
         case Stop.TIMEOUT:
             return TimedOut(attempt.claimed.timeout_ms, stopped=really)
@@ -81,6 +93,11 @@ def stopped(attempt: Attempt, *, really: bool = True) -> Outcome:
             return Released()
         case _:
             return Cancelled("" if really else "the handler did not stop; its process is replaced")
+
+
+def _after_the_end(attempt: Attempt, what: str) -> None:
+    shown = show_attempt(attempt.claimed.job_id, attempt.claimed.attempt)
+    _log.warning("%s was finished by ctx.transaction; %s", shown, what)
 
 
 def describe(error: BaseException) -> ErrorInfo:

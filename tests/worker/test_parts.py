@@ -70,7 +70,7 @@ def claimed(number: int = 1, kind: str = "nothing", **changes: Any) -> Claimed:
 
 def attempt(number: int = 1, kind: str = "nothing", **changes: Any) -> Attempt:
     job = claimed(number, kind, **changes)
-    return Attempt(job, app.handlers[kind], LogBuffer(), time.monotonic())
+    return Attempt(job, app, LogBuffer(), time.monotonic())
 
 
 def test_lines_are_cut_wherever_the_stream_is() -> None:
@@ -276,7 +276,7 @@ def test_lines_of_a_finished_attempt_are_dropped() -> None:
 
 def test_unsent_lines_are_bounded() -> None:
     logs = LogBuffer(limit=10)
-    one = Attempt(claimed(), app.handlers["nothing"], logs, 0.0)
+    one = Attempt(claimed(), app, logs, 0.0)
     for number in range(20):
         logs.keep(one, "info", str(number), {})
     assert len(logs) == 10
