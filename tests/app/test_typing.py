@@ -1,12 +1,18 @@
-"""What type checkers make of the decorator: a call keeps parameters and result."""
+"""What type checkers make of the SDK: a call keeps parameters and result, in mypy and pyright."""
 
+import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from mypy import api
 
 _CASES = Path(__file__).with_name("typing_cases.py")
+_ROOT = _CASES.parents[2]
+#: Programs as users write them: nothing at all is to be said about these.
+_CLEAN = ("tests/client/shop.py",)
 
 
 @pytest.mark.slow
@@ -35,3 +41,44 @@ def test_mypy_finds_exactly_what_is_expected(tmp_path: Path) -> None:
         found_errors.setdefault(int(number), set()).add(code[1] if code else words)
     assert found_errors == expected, out
     assert len(expected) >= 15
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+def test_pyright_finds_exactly_what_is_expected(tmp_path: Path) -> None:
+    text = _CASES.read_text(encoding="utf-8")
+    (tmp_path / "cases.py").write_text(text, encoding="utf-8")
+    for clean in _CLEAN:
+        program = (_ROOT / clean).read_text(encoding="utf-8")
+        (tmp_path / Path(clean).name).write_text(program, encoding="utf-8")
+    settings = {
+        "typeCheckingMode": "strict",
+        "pythonVersion": "3.11",
+        "extraPaths": [str(_ROOT)],
+        # It is about contextlib, which is not ours.
+        "reportDeprecated": False,
+    }
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings), encoding="utf-8")
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "basedpyright", "--outputjson"),
+            *("--pythonpath", sys.executable, "--project", str(tmp_path)),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    answer = json.loads(done.stdout)
+    assert answer["summary"]["filesAnalyzed"] == 1 + len(_CLEAN), done.stderr
+    found = {
+        (Path(item["file"]).name, item["range"]["start"]["line"] + 1)
+        for item in answer["generalDiagnostics"]
+        if item["severity"] == "error"
+    }
+    expected = {
+        ("cases.py", number) for number, line in enumerate(text.splitlines(), 1) if "# E: " in line
+    }
+    assert found == expected, [
+        (item["file"], item["range"]["start"]["line"] + 1, item["message"])
+        for item in answer["generalDiagnostics"]
+    ]
