@@ -16,7 +16,6 @@ from types import TracebackType
 from typing import Any, Final, Literal, Protocol, Self, TypeVar
 
 from mainspring.app.declare import App
-from mainspring.app.handlers import Handler
 from mainspring.domain.errors import Conflict, InvalidInput
 from mainspring.domain.job import Claimed
 from mainspring.domain.outcome import Outcome
@@ -73,11 +72,9 @@ class KitAttempt(Attempt):
 
     __slots__ = ("cancel", "error", "gone", "moves", "plan")
 
-    def __init__(
-        self, claimed: Claimed, handler: Handler, logs: LogBuffer, plan: Plan | None
-    ) -> None:
+    def __init__(self, claimed: Claimed, app: App, logs: LogBuffer, plan: Plan | None) -> None:
         """Describe an attempt; ``plan`` is what will happen to it."""
-        super().__init__(claimed, handler, logs, monotonic())
+        super().__init__(claimed, app, logs, monotonic())
         self.plan = plan
         self.moves = 0
         self.error: BaseException | None = None

@@ -132,8 +132,10 @@ class Workbench:
         self.add(app)
         self._own_deps[id(app)] = deps
 
-    async def _deps_of(self, place: Place, kind: str) -> object:
-        app = next(app for app in self._apps if kind in app.handlers)
+    def _app_of(self, kind: str) -> App:
+        return next(app for app in self._apps if kind in app.handlers)
+
+    async def _deps_of(self, place: Place, app: App) -> object:
         if id(app) in self._own_deps:
             return self._own_deps[id(app)]
         return await place.deps(app) if self._deps is _UNSET else self._deps
@@ -235,13 +237,12 @@ class Workbench:
 
     async def _attempt(self, place: Place, claimed: Claimed) -> BaseException | None:
         """Run one attempt and settle it; return the error that made it fail."""
-        handler = self.handler(claimed.kind)
-        assert handler is not None, "only kinds of installed apps are claimed"
+        app = self._app_of(claimed.kind)
         logs = LogBuffer()
         outcome: Outcome = Released("interrupted")
         try:
-            deps = await self._deps_of(place, claimed.kind)
-            attempt = KitAttempt(claimed, handler, logs, self._take_plan(claimed))
+            deps = await self._deps_of(place, app)
+            attempt = KitAttempt(claimed, app, logs, self._take_plan(claimed))
             attempt.cancel = lambda: self._cancel(claimed)
             self._running.append(attempt)
             try:
