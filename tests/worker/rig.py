@@ -404,6 +404,7 @@ class Rig:
         self.store = FakeStore()
         self.folder = folder
         self.workers: list[Worker] = []
+        self._open_gates: list[int] = []
         self._path = str(folder / "store")
         self._board_path = str(folder / "board")
 
@@ -440,7 +441,8 @@ class Rig:
         (self.folder / f"{name}.open").touch()
         fifo = self.folder / name
         if fifo.exists():
-            os.close(os.open(fifo, os.O_RDWR | os.O_NONBLOCK))
+            # Kept open: one that has looked for the file above may only now come to the gate.
+            self._open_gates.append(os.open(fifo, os.O_RDWR | os.O_NONBLOCK))
 
     async def close(self) -> None:
         for worker in self.workers:
@@ -449,6 +451,8 @@ class Rig:
                 worker.process.kill()
             await worker.ended()
             print(worker.output.decode(errors="replace"))
+        for gate in self._open_gates:
+            os.close(gate)
         asyncio.get_running_loop().remove_reader(self._board)
         self._board.close()
         self._server.close()
