@@ -109,6 +109,9 @@ class Watcher:
                 continue
             if attempt.attempt <= self._told_attempt:
                 continue
+            if _is_behind(job, attempt):
+                # What became of the job will be known at the next look.
+                return
             self._told_attempt = attempt.attempt
             if attempt.state not in _QUIET:
                 if not self._has_told_attempts:
@@ -252,6 +255,12 @@ def reason_text(attempt: AttemptView) -> str:
     if error is not None and error.message:
         return printable(f"{error.type}: {error.message}").strip()
     return printable(error.type if error is not None else attempt.reason or "")
+
+
+def _is_behind(job: JobView, attempt: AttemptView) -> bool:
+    """Tell whether the job was read before this attempt was closed."""
+    is_held = job.state in (JobState.RUNNING, JobState.CANCELLING)
+    return attempt.attempt > job.attempt or (is_held and attempt.attempt == job.attempt)
 
 
 def log_text(line: LogLine, *, color: bool) -> str:

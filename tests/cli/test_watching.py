@@ -1,0 +1,65 @@
+"""The story of one job, told from snapshots that are taken one after the other."""
+
+from datetime import UTC, datetime, timedelta
+from typing import cast
+
+import msgspec
+import pytest
+
+from mainspring.cli.options import Options
+from mainspring.cli.watching import Watcher
+from mainspring.domain.job import AttemptView, JobView
+from mainspring.domain.states import AttemptState, JobState
+from mainspring.ports.gateway import ClientGateway
+
+_THEN = datetime(2027, 3, 14, tzinfo=UTC)
+_RUNNING = JobView(
+    id=b"j" * 16,
+    kind="doomed",
+    tenant="default",
+    queue="default",
+    priority=2,
+    state=JobState.RUNNING,
+    due_at=_THEN,
+    created_at=_THEN,
+    attempt=1,
+    tries=1,
+    crashes=0,
+    max_attempts=1,
+    max_crashes=3,
+    timeout_ms=1_000,
+    payload=b"{}",
+)
+_FAILED = AttemptView(
+    job_id=_RUNNING.id,
+    attempt=1,
+    state=AttemptState.FAILED,
+    worker_id=None,
+    started_at=_THEN,
+    ended_at=_THEN + timedelta(seconds=1),
+    reason="it failed",
+)
+
+
+class Hasty:
+    """Closes the attempt between the look at the job and the look at its attempts."""
+
+    async def get_job(self, job_id: bytes) -> JobView:
+        return _RUNNING
+
+    async def list_attempts(self, job_id: bytes) -> list[AttemptView]:
+        return [_FAILED]
+
+    async def wait_for_change(
+        self, job_id: bytes, seen: JobView | None, timeout_seconds: float
+    ) -> JobView:
+        return msgspec.structs.replace(_RUNNING, state=JobState.DEAD, finished_at=_THEN)
+
+
+async def test_what_follows_an_attempt_is_told_when_it_is_known(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    await Watcher(cast("ClientGateway", Hasty()), _RUNNING.id, Options()).until_end(None)
+    told = capsys.readouterr().err
+    assert "attempt 1/1 failed: it failed   -> dead letter" in told
+    assert "retry now" not in told
