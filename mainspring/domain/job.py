@@ -320,6 +320,28 @@ class QueueView(msgspec.Struct, frozen=True):
     oldest_ready_at: datetime | None
 
 
+class Trend(msgspec.Struct, frozen=True):
+    """A row of equal spans of time, into which failures are counted."""
+
+    begins_at: datetime
+    bucket_ms: int
+    buckets: int
+
+
+class FailureGroup(msgspec.Struct, frozen=True):
+    """Final jobs that failed in the same way, and the newest of them as an example."""
+
+    group: str
+    jobs: int
+    kind: str
+    first_at: datetime
+    last_at: datetime
+    sample_id: bytes
+    error: bytes
+    #: How many of them ended in each span of the trend that was asked for.
+    trend: tuple[int, ...]
+
+
 class Page(msgspec.Struct, frozen=True):
     """One page of jobs, newest first; ``next_before`` continues it."""
 

@@ -28,6 +28,8 @@ _ALL: Final = (
     Limit("claim_jobs_max", 1_000, "Jobs in one claim."),
     Limit("waiting_calls_max", 100_000, "Calls that wait for the SQLite writer in one process."),
     Limit("page_items_max", 500, "Items in one page of a list."),
+    Limit("group_jobs_max", 100_000, "The newest failures that are counted into groups."),
+    Limit("trend_items_max", 1_000, "Spans of time in the trend of a group of failures."),
     Limit("recover_jobs_max", 200, "Attempts that one recovery step closes."),
     Limit("max_attempts_max", 1_000, "Executions of one job."),
     Limit("max_crashes_max", 100, "Process deaths that one job may cause."),
@@ -54,6 +56,8 @@ SUBMIT_JOBS_MAX: Final = LIMITS["submit_jobs_max"].default
 CLAIM_JOBS_MAX: Final = LIMITS["claim_jobs_max"].default
 WAITING_CALLS_MAX: Final = LIMITS["waiting_calls_max"].default
 PAGE_ITEMS_MAX: Final = LIMITS["page_items_max"].default
+GROUP_JOBS_MAX: Final = LIMITS["group_jobs_max"].default
+TREND_ITEMS_MAX: Final = LIMITS["trend_items_max"].default
 RECOVER_JOBS_MAX: Final = LIMITS["recover_jobs_max"].default
 MAX_ATTEMPTS_MAX: Final = LIMITS["max_attempts_max"].default
 MAX_CRASHES_MAX: Final = LIMITS["max_crashes_max"].default

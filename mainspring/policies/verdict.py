@@ -22,6 +22,7 @@ from mainspring.domain.outcome import (
 )
 from mainspring.domain.states import AttemptState, JobState
 from mainspring.policies.backoff import delay_ms
+from mainspring.policies.fingerprint import group_of
 
 #: Reasons, as stored with the attempt and the job and printed to people.
 FAILED_PERMANENTLY: Final = "failed_permanently"
@@ -117,6 +118,7 @@ def _failed(job: Claimed | Held, facts: _Facts, failed: Failed, dice: float) -> 
         delay_ms=failed.retry_after_ms,
         reason=RETRY_ASKED,
         error=msgspec.json.encode(failed.error),
+        error_group=group_of(job.kind, failed.error),
     )
 
 
@@ -138,6 +140,7 @@ def _again_or_dead(
         delay_ms=delay_ms(facts.backoff, facts.tries, dice),
         reason=reason,
         error=msgspec.json.encode(error),
+        error_group=group_of(job.kind, error),
     )
 
 
@@ -158,6 +161,7 @@ def _lost(job: Claimed | Held, facts: _Facts, cause: str) -> Settlement:
         becomes=JobState.READY,
         reason=cause,
         error=msgspec.json.encode(error),
+        error_group=group_of(job.kind, error),
         refund_crash=False,
     )
 
@@ -177,5 +181,6 @@ def _dead(
         becomes=JobState.DEAD,
         reason=reason,
         error=msgspec.json.encode(error),
+        error_group=group_of(job.kind, error),
         refund_crash=refund_crash,
     )

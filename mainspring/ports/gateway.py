@@ -14,12 +14,14 @@ import msgspec
 from mainspring.domain.job import (
     AttemptView,
     Claimed,
+    FailureGroup,
     HandlerInfo,
     JobFilter,
     JobView,
     NewSession,
     Page,
     QueueView,
+    Trend,
     WorkerView,
 )
 from mainspring.domain.outcome import LogLine, Progress, Report
@@ -163,6 +165,15 @@ class ClientGateway(Protocol):
 
     async def list_jobs(self, wanted: JobFilter, *, limit: int, before: bytes | None) -> Page:
         """Return a page of jobs, newest first."""
+        ...
+
+    async def list_groups(
+        self, wanted: JobFilter, *, limit: int = 50, trend: Trend | None = None
+    ) -> list[FailureGroup]:
+        """Return groups of failures, most jobs first; without states those of dead letters.
+
+        Without a trend the last 24 hours are told by the hour.
+        """
         ...
 
     async def list_attempts(self, job_id: bytes) -> list[AttemptView]:

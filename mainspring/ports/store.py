@@ -19,6 +19,7 @@ import msgspec
 from mainspring.domain.job import (
     AttemptView,
     Claimed,
+    FailureGroup,
     HandlerInfo,
     Held,
     JobFilter,
@@ -30,6 +31,7 @@ from mainspring.domain.job import (
     Receipt,
     Settled,
     Settlement,
+    Trend,
     WorkerView,
 )
 from mainspring.domain.outcome import LogLine, Progress
@@ -287,6 +289,16 @@ class QueryStore(Protocol):
 
     async def list_jobs(self, wanted: JobFilter, *, limit: int, before: bytes | None) -> Page:
         """Return jobs by id, newest first, live and final together, after the cursor."""
+        ...
+
+    async def list_groups(
+        self, wanted: JobFilter, *, trend: Trend, limit: int
+    ) -> list[FailureGroup]:
+        """Return groups of final jobs that match and have an error: most jobs first.
+
+        The newest ``group_jobs_max`` of them are counted. Equal counts: the one that failed last
+        first. The example is the job of the group that ended last. Without states all are meant.
+        """
         ...
 
     async def list_attempts(self, job_id: bytes) -> list[AttemptView]:

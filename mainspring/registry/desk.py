@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final, Protocol
 
 import msgspec
@@ -17,6 +17,7 @@ from mainspring.domain.errors import (
 from mainspring.domain.ids import show_job
 from mainspring.domain.job import (
     AttemptView,
+    FailureGroup,
     HandlerInfo,
     JobFilter,
     JobView,
@@ -24,13 +25,17 @@ from mainspring.domain.job import (
     Page,
     QueueView,
     Receipt,
+    Trend,
     WorkerView,
 )
 from mainspring.domain.limits import (
+    DELAY_SECONDS_MAX,
     INLINE_BYTES_MAX,
     PAGE_ITEMS_MAX,
     PAYLOAD_BYTES_MAX,
+    TREND_ITEMS_MAX,
 )
+from mainspring.domain.names import check_range
 from mainspring.domain.outcome import LogLine
 from mainspring.domain.payload import check
 from mainspring.domain.states import FINAL, JobState
@@ -55,6 +60,9 @@ _HANDLERS_SECONDS: Final = 2.0
 _FIRST_POLL_SECONDS: Final = 0.02
 _POLL_SECONDS: Final = 0.5
 _HINT_REST_SECONDS: Final = 0.01
+_MILLISECOND: Final = timedelta(milliseconds=1)
+_HOUR: Final = timedelta(hours=1)
+_DAY: Final = timedelta(days=1)
 
 
 class ClientStore(SubmissionStore, ControlStore, QueryStore, SessionStore, Protocol):
@@ -134,6 +142,20 @@ class FrontDesk:
     async def list_jobs(self, wanted: JobFilter, *, limit: int, before: bytes | None) -> Page:
         """Return a page of jobs, newest first."""
         return await self._store.list_jobs(wanted, limit=_page(limit), before=before)
+
+    async def list_groups(
+        self, wanted: JobFilter, *, limit: int = 50, trend: Trend | None = None
+    ) -> list[FailureGroup]:
+        """Return groups of failures, most jobs first; without states those of dead letters."""
+        if trend is None:
+            # What ends at this very moment is in the last span.
+            begins_at = await self._store.now() - _DAY + _MILLISECOND
+            trend = Trend(begins_at, _HOUR // _MILLISECOND, _DAY // _HOUR)
+        check_range("trend.buckets", trend.buckets, 1, TREND_ITEMS_MAX)
+        check_range("trend.bucket_ms", trend.bucket_ms, 1, DELAY_SECONDS_MAX * 1_000)
+        if not wanted.states:
+            wanted = msgspec.structs.replace(wanted, states=frozenset({JobState.DEAD}))
+        return await self._store.list_groups(wanted, trend=trend, limit=_page(limit))
 
     async def list_attempts(self, job_id: bytes) -> list[AttemptView]:
         """Return all attempts in order."""

@@ -14,6 +14,7 @@ from mainspring.domain.errors import SessionLost
 from mainspring.domain.job import (
     AttemptView,
     Claimed,
+    FailureGroup,
     Held,
     JobFilter,
     JobView,
@@ -23,6 +24,7 @@ from mainspring.domain.job import (
     Receipt,
     Settled,
     Settlement,
+    Trend,
 )
 from mainspring.domain.outcome import LogLine, Progress
 from mainspring.domain.states import FINAL, HELD, JobState
@@ -419,6 +421,20 @@ class LosesRowsBetweenPages(Spoiled):
         if before is None or len(found.items) < 2:
             return found
         return _change(found, items=found.items[1:])
+
+
+class GroupsOverAllTenants(Spoiled):
+    async def list_groups(
+        self, wanted: JobFilter, *, trend: Trend, limit: int
+    ) -> list[FailureGroup]:
+        everybodys = _change(wanted, tenant=None)
+        return await self.sound.list_groups(everybodys, trend=trend, limit=limit)
+
+
+class ForgetsGroups(Spoiled):
+    async def settle(self, settlements: Sequence[Settlement]) -> list[Settled]:
+        plain = [_change(given, error_group=None) for given in settlements]
+        return await self.sound.settle(plain)
 
 
 class CountsLiveJobsOnly(Spoiled):

@@ -12,6 +12,7 @@ from mainspring.testing.clock import SettableClock
 from mainspring.testing.conformance.claiming import ClaimEffectSuite, ClaimOrderSuite
 from mainspring.testing.conformance.control import CancelSuite, PauseSuite, ReplaySuite
 from mainspring.testing.conformance.fence import FenceSuite
+from mainspring.testing.conformance.groups import GroupSuite
 from mainspring.testing.conformance.maintenance import MaintenanceSuite
 from mainspring.testing.conformance.pulses import LogSuite, PulseSuite
 from mainspring.testing.conformance.queries import ListSuite, LookSuite, QueueSuite
@@ -76,6 +77,8 @@ _SEEN_BY: list[tuple[type[planted.Spoiled], type[Suite]]] = [
     (planted.ForgetsTheLastAttempt, LookSuite),
     (planted.ShowsStoredStates, LookSuite),
     (planted.LosesRowsBetweenPages, ListSuite),
+    (planted.GroupsOverAllTenants, GroupSuite),
+    (planted.ForgetsGroups, GroupSuite),
     (planted.CountsLiveJobsOnly, QueueSuite),
     (planted.DropsWhatIsYoung, MaintenanceSuite),
 ]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mainspring.domain.errors import InvalidInput, InvalidPayload, NotFound, NotJson
-from mainspring.domain.job import Claimed, HandlerInfo, JobFilter, JobView
+from mainspring.domain.job import Claimed, HandlerInfo, JobFilter, JobView, Trend
 from mainspring.domain.limits import INLINE_BYTES_MAX, PAGE_ITEMS_MAX
 from mainspring.domain.outcome import Failed
 from mainspring.domain.states import JobState
@@ -268,3 +268,17 @@ async def test_a_job_that_falls_due_has_changed(
     seen = await desk.get_job(await submit_one(store, delay_ms=1_000))
     clock.advance(timedelta(seconds=1))
     assert (await desk.wait_for_change(seen.id, seen, 30)).state is JobState.READY
+
+
+async def test_groups_are_those_of_dead_letters_by_the_hour(desk: FrontDesk, store: Store) -> None:
+    dead = await make_dead(store)
+    retrying = await start(store)
+    await accept(store, retrying, Failed(BOOM))
+    await desk.cancel([retrying.job_id], actor="me")
+    (group,) = await desk.list_groups(JobFilter())
+    assert (group.jobs, group.sample_id, group.trend) == (1, dead.job_id, (*[0] * 23, 1))
+    for limit, buckets in ((0, 1), (1, 0), (1, 1_001)):
+        with pytest.raises(InvalidInput):
+            await desk.list_groups(
+                JobFilter(), limit=limit, trend=Trend(group.last_at, 1_000, buckets)
+            )

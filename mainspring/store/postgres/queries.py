@@ -1,10 +1,19 @@
 """Looking. Plain reads: no row is held, and nothing a claim may want is in the way."""
 
 from collections.abc import Collection
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
-from mainspring.domain.job import AttemptView, JobFilter, JobView, Page, QueueView
+from mainspring.domain.job import (
+    AttemptView,
+    FailureGroup,
+    JobFilter,
+    JobView,
+    Page,
+    QueueView,
+    Trend,
+)
+from mainspring.domain.limits import GROUP_JOBS_MAX
 from mainspring.domain.outcome import LogLine
 from mainspring.domain.states import FINAL, JobState
 from mainspring.store.postgres import rows
@@ -15,10 +24,12 @@ _NOW: Final = load("now")
 _GET_JOB: Final = load("get_job")
 _GET_STATES: Final = load("get_states")
 _LIST_JOBS: Final = load("list_jobs")
+_LIST_GROUPS: Final = load("list_groups")
 _LIST_ATTEMPTS: Final = load("list_attempts")
 _LIST_LOGS: Final = load("list_logs")
 _LIST_QUEUES: Final = load("list_queues")
 _COUNT_STATES: Final = load("count_states")
+_UNSUCCESSFUL: Final = FINAL - {JobState.SUCCEEDED}
 
 
 class Queries(Part):
@@ -58,27 +69,33 @@ class Queries(Part):
     async def list_jobs(self, wanted: JobFilter, *, limit: int, before: bytes | None) -> Page:
         bounds = [each for each in (before, wanted.id_before) if each is not None]
         by_finish = wanted.finished_after is not None or wanted.finished_before is not None
-        values: dict[str, object] = {
+        values = _filter(wanted) | {
             "at": self._at(),
             "live": not by_finish and not (wanted.states and wanted.states <= FINAL),
             "final": not wanted.states or bool(wanted.states & FINAL),
             "before": min(bounds, default=None),
-            "id_from": wanted.id_from,
             "states": [state.value for state in wanted.states] or None,
-            "kinds": list(wanted.kinds) or None,
-            "queues": list(wanted.queues) or None,
-            "tenant": wanted.tenant,
-            "error_groups": list(wanted.groups) or None,
-            "created_after": wanted.created_after,
-            "created_before": wanted.created_before,
-            "finished_after": wanted.finished_after,
-            "finished_before": wanted.finished_before,
             "row_limit": limit + 1,
         }
         found = await self._pools.general.fetch(_LIST_JOBS, values, changes=False)
         items = tuple(rows.job_view(row) for row in found[:limit])
         more = len(found) > limit and bool(items)
         return Page(items, items[-1].id if more else None)
+
+    async def list_groups(
+        self, wanted: JobFilter, *, trend: Trend, limit: int
+    ) -> list[FailureGroup]:
+        values = _filter(wanted) | {
+            "states": [state.value for state in wanted.states or _UNSUCCESSFUL],
+            "id_before": wanted.id_before,
+            "begins_at": trend.begins_at,
+            "ends_at": trend.begins_at + timedelta(milliseconds=trend.bucket_ms * trend.buckets),
+            "bucket_ms": trend.bucket_ms,
+            "scan_limit": GROUP_JOBS_MAX,
+            "row_limit": limit,
+        }
+        found = await self._pools.general.fetch(_LIST_GROUPS, values, changes=False)
+        return [rows.failure_group(row, trend.buckets) for row in found]
 
     async def list_attempts(self, job_id: bytes) -> list[AttemptView]:
         found = await self._pools.general.fetch(_LIST_ATTEMPTS, {"id": job_id}, changes=False)
@@ -103,3 +120,18 @@ class Queries(Part):
         values: dict[str, object] = {"at": self._at()}
         found = await self._pools.general.fetch(_COUNT_STATES, values, changes=False)
         return {JobState(row["state"]): row["jobs"] for row in found}
+
+
+def _filter(wanted: JobFilter) -> dict[str, object]:
+    """Return what every list takes of a filter; what is absent admits everything."""
+    return {
+        "id_from": wanted.id_from,
+        "kinds": list(wanted.kinds) or None,
+        "queues": list(wanted.queues) or None,
+        "tenant": wanted.tenant,
+        "error_groups": list(wanted.groups) or None,
+        "created_after": wanted.created_after,
+        "created_before": wanted.created_before,
+        "finished_after": wanted.finished_after,
+        "finished_before": wanted.finished_before,
+    }

@@ -15,6 +15,7 @@ from mainspring.domain.job import (
     AttemptView,
     Backoff,
     Claimed,
+    FailureGroup,
     HandlerInfo,
     Held,
     JobView,
@@ -29,6 +30,7 @@ _Item = TypeVar("_Item")
 _BACKOFF = msgspec.json.Decoder(Backoff)
 _QUEUES = msgspec.json.Decoder(dict[str, int])
 _KINDS = msgspec.json.Decoder(tuple[str, ...])
+_TREND = msgspec.json.Decoder(dict[int, int])
 _HANDLER = msgspec.json.Decoder(HandlerInfo)
 
 _CLAIMED_BACKOFF = Claimed.__struct_fields__.index("backoff")
@@ -64,6 +66,16 @@ def job_view(row: asyncpg.Record) -> JobView:
     for name in ("payload", "result", "error"):
         fields[name] = as_bytes(fields[name])
     return JobView(**fields)
+
+
+def failure_group(row: asyncpg.Record, buckets: int) -> FailureGroup:
+    """Read a row of ``list_groups.sql``."""
+    group, jobs, kind, first_at, last_at, sample_id, error, trend = row
+    counts = {} if trend is None else _TREND.decode(trend)
+    return FailureGroup(
+        group, jobs, kind, first_at, last_at, sample_id, error.encode(),
+        tuple(counts.get(number, 0) for number in range(buckets)),
+    )  # fmt: skip
 
 
 def attempt_view(row: asyncpg.Record) -> AttemptView:

@@ -4,14 +4,23 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Final
 
-from mainspring.domain.job import AttemptView, JobFilter, JobView, Page, QueueView
+from mainspring.domain.job import (
+    AttemptView,
+    FailureGroup,
+    JobFilter,
+    JobView,
+    Page,
+    QueueView,
+    Trend,
+)
+from mainspring.domain.limits import GROUP_JOBS_MAX
 from mainspring.domain.outcome import LogLine
 from mainspring.domain.states import FINAL, AttemptState, JobState, effective_state
 from mainspring.store.sqlite.control import states_found
 from mainspring.store.sqlite.instants import from_us, from_us_or_none, to_us
 from mainspring.store.sqlite.packing import as_json, chunks, pack, positions, raw
 from mainspring.store.sqlite.part import Part
-from mainspring.store.sqlite.records import job_view
+from mainspring.store.sqlite.records import failure_group, job_view
 from mainspring.store.sqlite.unit import Row, Unit
 
 #: After every id.
@@ -50,6 +59,21 @@ class Queries(Part):
 
     async def list_jobs(self, wanted: JobFilter, *, limit: int, before: bytes | None) -> Page:
         return await self._engine.read(lambda unit: _page(unit, wanted, limit, before))
+
+    async def list_groups(
+        self, wanted: JobFilter, *, trend: Trend, limit: int
+    ) -> list[FailureGroup]:
+        begins_us, bucket_us = to_us(trend.begins_at), trend.bucket_ms * 1_000
+        values = _filter(wanted, wanted.id_before) | {
+            "states": as_json(sorted(wanted.states or _UNSUCCESSFUL)),
+            "begins_at": begins_us,
+            "ends_at": begins_us + trend.buckets * bucket_us,
+            "bucket_ms": trend.bucket_ms,
+            "scan_limit": GROUP_JOBS_MAX,
+            "page_size": limit,
+        }
+        rows = await self._engine.read(lambda unit: unit.rows("list_groups", values))
+        return [failure_group(row, trend.buckets) for row in rows]
 
     async def list_attempts(self, job_id: bytes) -> list[AttemptView]:
         rows = await self._engine.read(lambda unit: unit.rows("list_attempts", {"id": job_id}))
@@ -103,23 +127,11 @@ def _page(unit: Unit, wanted: JobFilter, limit: int, before: bytes | None) -> Pa
     """Merge live and final jobs; one row more than asked tells whether there is a next page."""
     bounds = [each for each in (before, wanted.id_before) if each is not None]
     ended_only = wanted.finished_after is not None or wanted.finished_before is not None
-    values: dict[str, object] = {
-        "before_id": min(bounds, default=_NEWEST),
-        "id_from": wanted.id_from or b"",
-        "kinds": _json_or_none(wanted.kinds),
-        "queues": _json_or_none(wanted.queues),
-        "tenant": wanted.tenant,
-        "error_groups": _json_or_none(wanted.groups),
-        "created_after": _us_or_none(wanted.created_after),
-        "created_before": _us_or_none(wanted.created_before),
-        "page_size": limit + 1,
-    }
+    values = _filter(wanted, min(bounds, default=None)) | {"page_size": limit + 1}
     rows: list[Row] = []
     if not ended_only and not (wanted.states and wanted.states <= FINAL):
         states = _json_or_none(wanted.states)
         rows += unit.rows("list_live", {**values, "states": states, "now": unit.now_us})
-    values["finished_after"] = _us_or_none(wanted.finished_after)
-    values["finished_before"] = _us_or_none(wanted.finished_before)
     rows += _final_rows(unit, wanted.states, values)
     rows.sort(key=lambda row: bytes(row[0]), reverse=True)
     items = tuple(job_view(row, unit.now_us) for row in rows[:limit])
@@ -137,6 +149,22 @@ def _final_rows(unit: Unit, states: frozenset[JobState], values: dict[str, objec
         for state in sorted(states & _UNSUCCESSFUL)
         for row in unit.rows("list_unsuccessful", {**values, "state": state})
     ]
+
+
+def _filter(wanted: JobFilter, before: bytes | None) -> dict[str, object]:
+    """Return what every list takes of a filter; what is absent admits everything."""
+    return {
+        "before_id": _NEWEST if before is None else before,
+        "id_from": wanted.id_from or b"",
+        "kinds": _json_or_none(wanted.kinds),
+        "queues": _json_or_none(wanted.queues),
+        "tenant": wanted.tenant,
+        "error_groups": _json_or_none(wanted.groups),
+        "created_after": _us_or_none(wanted.created_after),
+        "created_before": _us_or_none(wanted.created_before),
+        "finished_after": _us_or_none(wanted.finished_after),
+        "finished_before": _us_or_none(wanted.finished_before),
+    }
 
 
 def _json_or_none(values: Collection[str]) -> str | None:

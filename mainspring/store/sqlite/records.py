@@ -5,13 +5,14 @@ from typing import Any, Final
 
 import msgspec
 
-from mainspring.domain.job import Backoff, Claimed, Held, JobView
+from mainspring.domain.job import Backoff, Claimed, FailureGroup, Held, JobView
 from mainspring.domain.states import JobState, effective_state
 from mainspring.store.sqlite.instants import from_us, from_us_or_none
 from mainspring.store.sqlite.packing import raw
 from mainspring.store.sqlite.unit import Row
 
 _backoffs: Final = msgspec.json.Decoder(Backoff)
+_trends: Final = msgspec.json.Decoder(dict[int, int])
 _encoder: Final = msgspec.json.Encoder()
 
 
@@ -174,4 +175,20 @@ def job_view(row: Row, now_us: int) -> JobView:
             "result": raw(values["result"]),
             "error": raw(values["error"]),
         }
+    )
+
+
+def failure_group(row: Row, buckets: int) -> FailureGroup:
+    """Return a row of ``list_groups``."""
+    group, jobs, kind, first_us, last_us, sample_id, error, trend = row
+    counts = _trends.decode(trend)
+    return FailureGroup(
+        group=group,
+        jobs=jobs,
+        kind=kind,
+        first_at=from_us(first_us),
+        last_at=from_us(last_us),
+        sample_id=sample_id,
+        error=error.encode(),
+        trend=tuple(counts.get(number, 0) for number in range(buckets)),
     )

@@ -123,6 +123,9 @@ CREATE INDEX jobs_history_finished ON jobs_history (state, finished_at);
 CREATE INDEX jobs_history_unsuccessful ON jobs_history (state, id)
 WHERE state <> 'succeeded';
 
+CREATE INDEX jobs_history_failures ON jobs_history (finished_at)
+WHERE error_group IS NOT NULL;
+
 CREATE TABLE attempts (
     job_id blob NOT NULL,
     attempt integer NOT NULL,

@@ -33,6 +33,7 @@ pytest.register_assert_rewrite(
             "claiming",
             "control",
             "fence",
+            "groups",
             "machine",
             "model",
             "maintenance",

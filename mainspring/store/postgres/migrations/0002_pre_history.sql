@@ -63,6 +63,14 @@ FOR VALUES IN ('expired') PARTITION BY RANGE (finished_at);
 CREATE TABLE mainspring.jobs_history_skipped PARTITION OF mainspring.jobs_history
 FOR VALUES IN ('skipped') PARTITION BY RANGE (finished_at);
 
+-- Groups of failures: the newest first. What succeeded has none, so it is not looked at.
+CREATE INDEX jobs_history_dead_failures ON mainspring.jobs_history_dead (finished_at)
+WHERE error_group IS NOT NULL;
+CREATE INDEX jobs_history_cancelled_failures ON mainspring.jobs_history_cancelled (finished_at)
+WHERE error_group IS NOT NULL;
+CREATE INDEX jobs_history_expired_failures ON mainspring.jobs_history_expired (finished_at)
+WHERE error_group IS NOT NULL;
+
 -- What falls outside every prepared partition is kept here: finishing a job never fails for it.
 CREATE TABLE mainspring.jobs_history_succeeded_default
 PARTITION OF mainspring.jobs_history_succeeded DEFAULT;

@@ -132,6 +132,10 @@ CREATE INDEX jobs_history_finished ON jobs_history (state, finished_at);
 CREATE INDEX jobs_history_unsuccessful ON jobs_history (state, id)
 WHERE state <> 'succeeded';
 
+-- Groups of failures: the newest first.
+CREATE INDEX jobs_history_failures ON jobs_history (finished_at)
+WHERE error_group IS NOT NULL;
+
 -- Closed attempts that were not their job's last.
 CREATE TABLE attempts (
     job_id blob NOT NULL,
