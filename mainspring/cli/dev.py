@@ -109,9 +109,9 @@ async def _prepare(settings: Settings) -> None:
 
 def _make_folder(path: str) -> None:
     folder = Path(path).absolute().parent
-    if folder.is_dir():
-        return
     try:
+        if folder.is_dir():
+            return
         folder.mkdir(parents=True)
         if folder.name == ".mainspring":
             # What is in it belongs to this machine, not to anybody's repository.

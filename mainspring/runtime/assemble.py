@@ -118,7 +118,13 @@ def refuse_missing_file(settings: Settings) -> None:
 
 
 def _is_missing(path: str | None) -> bool:
-    return path is not None and path != ":memory:" and not Path(path).exists()
+    if path is None or path == ":memory:":
+        return False
+    try:
+        return not Path(path).exists()
+    except OSError:
+        # Who may not look into the folder cannot tell; opening it says why.
+        return False
 
 
 async def _open_ready(settings: Settings) -> Store:

@@ -13,6 +13,7 @@ import pytest
 
 from tests.cli.conftest import Commands, environment
 
+NO_PATH = "x" * 300 + "/y.db"
 NO_JOB = "job_01JD3M0V5T7QK4C8R2N6W9XYZA"
 
 
@@ -119,6 +120,10 @@ BAD = [
     ("db migrate --phase later", 2, "invalid_input", ['"later"']),
     ("jobs ls --store mysql://h/d", 2, "invalid_setting", ["'mysql'", "postgresql://"]),
     ("jobs ls --store nonsense", 2, "invalid_setting", ["'nonsense'"]),
+    # A path that cannot even be looked at, as one in a folder that this user may not enter.
+    (f"jobs ls --store sqlite:///{NO_PATH}", 9, "store_not_writable", ["cannot be created"]),
+    (f"db status --store sqlite:///{NO_PATH}", 9, "store_not_writable", ["cannot be created"]),
+    (f"dev --store sqlite:///{NO_PATH}", 9, "store_not_writable", ["cannot be made"]),
     ("jobs ls --store sqlite:///.", 2, "invalid_setting", ["folder"]),
     ("jobs ls --store sqlite:///broken.py", 2, "invalid_setting", ["not a SQLite database"]),
     ("jobs ls --store sqlite:///other.db", 6, "store_not_migrated", ["db migrate --store"]),

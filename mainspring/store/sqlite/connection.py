@@ -46,12 +46,10 @@ def prepare_path(settings: Settings) -> None:
     if settings.in_memory:
         return
     path = Path(settings.path)
-    if path.is_dir():
-        raise ConfigError(
-            f"{path} is a folder, not a file", hint=f"name a file in it: {path / 'mainspring.db'}"
-        )
     try:
+        is_folder = path.is_dir()
         path.parent.mkdir(parents=True, exist_ok=True)
+        is_there = path.exists()
     except (FileExistsError, NotADirectoryError) as error:
         raise ConfigError(
             f"{path.parent} is not a folder, so {path} cannot be created",
@@ -62,7 +60,11 @@ def prepare_path(settings: Settings) -> None:
             f"the folder {path.parent} for the store cannot be created: {error.strerror}",
             hint="create it, or give this user write access above it",
         ) from error
-    if path.exists() and not os.access(path, os.W_OK):
+    if is_folder:
+        raise ConfigError(
+            f"{path} is a folder, not a file", hint=f"name a file in it: {path / 'mainspring.db'}"
+        )
+    if is_there and not os.access(path, os.W_OK):
         raise StoreNotWritable(f"the store {path} is read-only", hint=GIVE_ACCESS)
 
 

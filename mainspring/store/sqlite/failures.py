@@ -86,7 +86,8 @@ def _by_words(error: sqlite3.Error, address: str) -> MainspringError:
 
 def _not_opened(address: str) -> MainspringError:
     folder = Path(address).parent
-    if folder.is_dir() and not os.access(folder, os.W_OK):
+    # By os.access alone: a folder that this user may not look into raises elsewhere.
+    if os.access(folder, os.F_OK) and not os.access(folder, os.W_OK):
         return StoreNotWritable(
             f"the store {address} cannot be written: its folder is read-only",
             hint="SQLite keeps two more files beside it; give this user write access to the folder",
