@@ -3,13 +3,14 @@
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from mainspring.app.declare import App
 from mainspring.domain.job import JobView
-from mainspring.ports.door import Asking
+from mainspring.ports.door import Asking, Door
 from mainspring.ports.gateway import Accepted, Submission
 from mainspring.runtime.connect import AsyncClient, Client
+from mainspring.testing.lending import deferred, lent
 from mainspring.testing.workbench import Workbench
 from mainspring.testing.world import KitDesk, at_once
 
@@ -17,8 +18,6 @@ T = TypeVar("T")
 
 #: Whether the question that is being answered came through a face that awaits.
 _awaits: Final[ContextVar[bool]] = ContextVar("mainspring_testing_awaits", default=False)
-#: What an app does of its own to reach a store; in a test it leads to the kit.
-_WAYS_OUT: Final = ("connect", "connect_sync", "borrowed", "deferred")
 
 
 class KitDoor:
@@ -70,19 +69,22 @@ class KitDoor:
     @contextmanager
     def installed(self, app: App) -> Iterator[None]:
         """Let the app submit here, also where it connects of its own or names a transaction."""
-        instead: dict[str, Any] = {
-            "connect": self._connect,
-            "connect_sync": self._connect_sync,
-            "borrowed": lambda _connection: self,
-            "deferred": lambda _session: self,
-        }
+        instead = {"connect": self._connect, "connect_sync": self._connect_sync}
         with app.use(self):
             vars(app).update(instead)
             try:
                 yield
             finally:
-                for name in _WAYS_OUT:
+                for name in instead:
                     vars(app).pop(name, None)
+
+    def borrowed(self, connection: object) -> Door:
+        """Return a door for ``using``: what is submitted counts at once, committed or not."""
+        return lent(self, connection)
+
+    def deferred(self, session: object) -> Door:
+        """Return a door for ``after_commit``: what is submitted counts with the commit."""
+        return deferred(self, session)
 
     @asynccontextmanager
     async def _connect(self, *_: object, **__: object) -> AsyncIterator[AsyncClient]:

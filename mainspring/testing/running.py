@@ -16,10 +16,12 @@ from types import TracebackType
 from typing import Any, Final, Literal, Protocol, Self, TypeVar
 
 from mainspring.app.declare import App
+from mainspring.app.transaction import Finisher
 from mainspring.domain.errors import Conflict, InvalidInput
 from mainspring.domain.job import Claimed
 from mainspring.domain.outcome import Outcome
 from mainspring.ports.clock import monotonic
+from mainspring.testing.finishing import KitFinisher
 from mainspring.worker import outcomes
 from mainspring.worker.attempt import CURRENT, Attempt, Stop
 from mainspring.worker.logs import Capture, LogBuffer
@@ -70,7 +72,7 @@ class Gone(BaseException):
 class KitAttempt(Attempt):
     """An attempt that keeps what its handler raised, and meets the harm that was planned."""
 
-    __slots__ = ("cancel", "error", "gone", "moves", "plan")
+    __slots__ = ("cancel", "error", "gone", "is_held", "moves", "plan", "settle")
 
     def __init__(self, claimed: Claimed, app: App, logs: LogBuffer, plan: Plan | None) -> None:
         """Describe an attempt; ``plan`` is what will happen to it."""
@@ -81,11 +83,16 @@ class KitAttempt(Attempt):
         #: Its process has gone: there is no outcome to report.
         self.gone = False
         self.cancel: Callable[[], None] = lambda: None
+        self.is_held: Callable[[], bool] = lambda: True
+        self.settle: Callable[[Outcome], None] = lambda _outcome: None
 
     @property
     def ends_at(self) -> datetime:
         """Return when, by the clock of the test, its timeout is over."""
         return self.claimed.started_at + timedelta(milliseconds=self.claimed.timeout_ms)
+
+    def finisher(self) -> Finisher:
+        return KitFinisher(self)
 
     def move(self, done: float, total: float | None, note: str) -> None:
         super().move(done, total, note)

@@ -244,6 +244,8 @@ class Workbench:
             deps = await self._deps_of(place, app)
             attempt = KitAttempt(claimed, app, logs, self._take_plan(claimed))
             attempt.cancel = lambda: self._cancel(claimed)
+            attempt.is_held = lambda: at_once(self._world.holds(claimed))
+            attempt.settle = lambda ended: self._settle(claimed, ended)
             self._running.append(attempt)
             try:
                 outcome = await place.run(attempt, deps)
@@ -264,6 +266,9 @@ class Workbench:
         if _is_for_the_test(attempt.error) and attempt.error is not None:
             raise attempt.error
         return attempt.error if isinstance(outcome, Failed) else None
+
+    def _settle(self, claimed: Claimed, outcome: Outcome) -> None:
+        at_once(self._world.report(claimed, outcome))
 
     def _cancel(self, claimed: Claimed) -> None:
         at_once(self._world.desk.cancel([claimed.job_id], actor="testing"))
@@ -289,6 +294,9 @@ class Workbench:
                 break
             await world.move(min(ahead))
         await world.move(target)
+        if self._running:
+            # Time passes while they run; what is past its deadline is taken from them.
+            await world.recover()
         for attempt in list(self._running):
             if target >= attempt.ends_at:
                 attempt.halt(Stop.TIMEOUT)

@@ -175,6 +175,12 @@ class KitDesk(FrontDesk):
             found = await self.get_job(job_id)
         return found
 
+    async def wait_for_ends(self, job_ids: Sequence[bytes], timeout_seconds: float) -> list[bytes]:
+        """Return those that have ended; if none has, let the kit work on the first."""
+        while not (ended := await self._ended(job_ids)):
+            await self.on_wait(await self.get_job(job_ids[0]))
+        return ended
+
     async def cancel(
         self, job_ids: Sequence[bytes], *, reason: str = "", force: bool = False, actor: str
     ) -> list[CancelResult]:
@@ -294,6 +300,11 @@ class World:
         """Hand in an outcome; False when the attempt no longer held its job."""
         report = Report(claimed.job_id, claimed.attempt, outcome)
         return (await self.gateway.report([report]))[0]
+
+    async def holds(self, claimed: Claimed) -> bool:
+        """Tell whether an attempt still holds its job."""
+        pulse = await self.gateway.pulse(self._worker_id, [(claimed.job_id, claimed.attempt)], [])
+        return not pulse.lost
 
     async def go(self, claimed: Claimed, *, is_silent: bool) -> None:
         """Let the process that ran an attempt go, without a report.

@@ -30,6 +30,7 @@ from mainspring.ports.gateway import WorkerGateway
 from mainspring.ports.store import ClaimAsk, Lane
 from mainspring.runtime.assemble import open_store, open_worker_gateway
 from mainspring.runtime.settings import Settings
+from mainspring.testing import Kit
 
 app = App("shop")
 
@@ -47,6 +48,11 @@ async def charge(order: int, *, lines: list[str] | None = None) -> Receipt:
 @app.job()
 def forget(order: int) -> None:
     return None
+
+
+@pytest.fixture
+def mainspring_apps() -> App:
+    return app
 
 
 @pytest.fixture
@@ -107,12 +113,12 @@ async def hands_on(store_url: str) -> AsyncIterator[Hands]:
         yield hands
 
 
-async def test_a_result_comes_back_in_its_type(client: AsyncClient, store_url: str) -> None:
+async def test_a_result_comes_back_in_its_type(mainspring: Kit) -> None:
+    client = mainspring.aclient
     handle = await client.submit(charge.call(7, lines=["tea"]))
     assert handle.created
     assert (await handle.aget()).state is JobState.READY
-    async with hands_on(store_url) as hands:
-        await hands.end_all()
+    await mainspring.adrain()
     assert await handle.aresult(timeout="5s") == Receipt(7, ["tea"])
     assert await client.handle(handle.id).aresult("5s") == {"order": 7, "lines": ["tea"]}
     assert await client.handle(handle.id, charge).aresult() == Receipt(7, ["tea"])
@@ -127,20 +133,20 @@ async def test_a_wait_is_woken_by_the_end(client: AsyncClient, store_url: str) -
     assert waiting.result() is None
 
 
-async def test_a_failure_is_raised_with_its_facts(client: AsyncClient, store_url: str) -> None:
+async def test_a_failure_is_raised_with_its_facts(mainspring: Kit) -> None:
+    client = mainspring.aclient
     handle = await client.submit(charge.call(7))
-    async with hands_on(store_url) as hands:
-        await hands.end_all(ErrorInfo("Declined", "no money"))
-    with pytest.raises(JobDead, match=r"dead .*Declined: no money") as caught:
+    mainspring.fail_next(charge, Fail("no money"))
+    await mainspring.adrain()
+    with pytest.raises(JobDead, match=r"dead .*Fail: no money") as caught:
         await handle.aresult()
-    assert caught.value.details["error_type"] == "Declined"
+    assert caught.value.details["error_type"] == "Fail"
     assert caught.value.details["job_id"] == handle.id
     assert (caught.value.code, caught.value.attempts) == ("job_dead", 1)
-    assert (caught.value.error.type, caught.value.error.message) == ("Declined", "no money")
+    assert (caught.value.error.type, caught.value.error.message) == ("Fail", "no money")
     assert await client.jobs.replay(handle.id, payload={"order": 8})
     assert not await client.jobs.replay(handle.id)
-    async with hands_on(store_url) as hands:
-        await hands.end_all()
+    await mainspring.adrain()
     assert await handle.aresult() == Receipt(8, [])
 
 

@@ -42,9 +42,9 @@ class DirectEngine(Engine):
             return self._carry_out(work)
 
     async def read(self, work: Callable[[Unit], T]) -> T:
-        """Look at one consistent state."""
+        """Look at one consistent state: nobody else changes it meanwhile."""
         with self._one_at_a_time:
-            return self._carry_out(work)
+            return self._carry_out(work, in_transaction=False)
 
     async def write_joined(self, joined: Joined[Given, Answer], given: Given) -> Answer:
         """Carry out a change; nobody ever waits here whose change could join it."""
@@ -58,14 +58,16 @@ class DirectEngine(Engine):
             if connection is not None:
                 connection.close()
 
-    def _carry_out(self, work: Callable[[Unit], T]) -> T:
+    def _carry_out(self, work: Callable[[Unit], T], *, in_transaction: bool = True) -> T:
         connection = self._connection
         if connection is None:
             raise ConnectionFailed("this store in memory is closed", hint="open it again")
         try:
-            connection.execute("BEGIN IMMEDIATE")
+            if in_transaction:
+                connection.execute("BEGIN IMMEDIATE")
             answer = work(Unit(connection, self.now_us()))
-            connection.execute("COMMIT")
+            if in_transaction:
+                connection.execute("COMMIT")
         except BaseException as error:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
