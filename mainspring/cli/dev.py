@@ -1,28 +1,37 @@
 """``mainspring dev``: store, worker and maintenance in one command, and what happens to jobs."""
 
 import asyncio
+import os
+import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
+import msgspec
 from cyclopts import Parameter
 
 from mainspring import __version__
 from mainspring.app.durations import milliseconds
+from mainspring.cli.apps import project_app
+from mainspring.cli.dev_desk import KEYS, DevDesk, first_command
 from mainspring.cli.live import LiveLog
 from mainspring.cli.options import Given, Options
 from mainspring.cli.output import out
-from mainspring.cli.text import count_of, span, styled
+from mainspring.cli.text import count_of, printable, span, styled
 from mainspring.cli.worker import DEFAULT_SLOTS, queues_of
 from mainspring.domain.errors import InvalidInput, StoreNotWritable
 from mainspring.domain.job import HandlerInfo
 from mainspring.domain.names import check_range
 from mainspring.runtime.settings import Settings, sqlite_path
 
+if TYPE_CHECKING:
+    from mainspring.worker.config import WorkerConfig
+
 TOUR_APP: Final = "mainspring.cli.tour:app"
 _Flag = Parameter(negative="")
 
 
-async def dev(
+async def dev(  # noqa: PLR0913 - a command's options are its arguments
     app_reference: Annotated[str | None, Parameter(name="MODULE:APP")] = None,
     /,
     *,
@@ -30,6 +39,7 @@ async def dev(
     exit_: Annotated[bool, Parameter(name="--exit", negative="")] = False,
     concurrency: int = DEFAULT_SLOTS,
     drain_timeout: str = "10s",
+    reload: bool = True,
     options: Given,
 ) -> int:
     """Run a store, a worker and maintenance here; show what happens to jobs.
@@ -37,7 +47,8 @@ async def dev(
     Parameters
     ----------
     app_reference
-        Your app: shop:app is the attribute app of the module shop. Without one, an example.
+        Your app: shop:app is the attribute app of the module shop. Without one that of
+        mainspring.toml; without that an example.
     tour
         Submit one of each example job, and say what one sees.
     exit_
@@ -45,46 +56,85 @@ async def dev(
     concurrency
         Jobs at a time in each queue.
     drain_timeout
-        How long running handlers may finish after Ctrl-C.
+        How long running handlers may finish after Ctrl-C, and after a save.
+    reload
+        Take up every save of a Python file below the project's folder.
     """
-    from mainspring.runtime.declared import declared_by
-    from mainspring.runtime.node import run_node
-    from mainspring.telemetry.logs import set_up_logging
-    from mainspring.worker.config import WorkerConfig
-
     if tour and app_reference is not None:
         raise InvalidInput(
             "--tour shows the example app, and an app was given", hint="leave one of them out"
         )
     if exit_ and not tour:
         raise InvalidInput("--exit ends the tour, and there is none", hint="add --tour")
-    reference = app_reference or TOUR_APP
-    slots = check_range("concurrency", concurrency, 1, 10_000)
-    settings = options.settings(log_level="warning")
-    drain_seconds = milliseconds(drain_timeout, name="drain-timeout") / 1_000
-    handlers = await asyncio.to_thread(declared_by, reference)
-    await _prepare(settings)
-    config = WorkerConfig(
-        app=reference,
-        queues=queues_of(handlers, slots),
-        name="dev",
-        drain_seconds=drain_seconds,
-        log_level=settings.log_level,
+    reference = app_reference or (None if tour else project_app(options)) or TOUR_APP
+    plan = _Plan(
+        reference=reference,
+        slots=check_range("concurrency", concurrency, 1, 10_000),
+        drain_seconds=milliseconds(drain_timeout, name="drain-timeout") / 1_000,
+        reloads=reload and reference != TOUR_APP,
+        tours=tour,
+        ends_after_tour=exit_,
     )
+    return await _run(plan, options, options.settings(log_level="warning"))
+
+
+class _Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What was asked for."""
+
+    reference: str
+    slots: int
+    drain_seconds: float
+    reloads: bool
+    tours: bool
+    ends_after_tour: bool
+
+    def config(self, handlers: Sequence[HandlerInfo], settings: Settings) -> "WorkerConfig":
+        """Return how a worker with these handlers runs."""
+        from mainspring.worker.config import WorkerConfig
+
+        return WorkerConfig(
+            app=self.reference,
+            queues=queues_of(handlers, self.slots),
+            name="dev",
+            drain_seconds=self.drain_seconds,
+            log_level=settings.log_level,
+        )
+
+
+async def _run(plan: _Plan, options: Options, settings: Settings) -> int:
+    from mainspring.cli.keys import can_listen
+    from mainspring.runtime.declared import declared_by
+    from mainspring.runtime.node import run_node
+    from mainspring.runtime.succession import Succession
+    from mainspring.telemetry.logs import set_up_logging
+
+    if plan.reloads:
+        # A save within the second of the last one must not be taken for what was compiled then.
+        os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+    handlers = await asyncio.to_thread(declared_by, plan.reference)
+    await _prepare(settings)
     set_up_logging(settings.log_level)
-    _banner(options, reference, handlers, slots)
-    first = "submit greet name=Ada --wait" if reference == TOUR_APP else "handlers ls"
-    live = LiveLog(options, settings, first_command=first, tours=tour, ends_after_tour=exit_)
+    _banner(options, plan, handlers, settings, has_keys=can_listen())
+    succession = Succession()
+    live = LiveLog(
+        options,
+        settings,
+        first_command=first_command(handlers),
+        tours=plan.tours,
+        ends_after_tour=plan.ends_after_tour,
+    )
+    desk = DevDesk(live, options, settings, succession, plan.config, reference=plan.reference)
     code = await run_node(
         settings,
-        config,
-        companion=live.run,
+        plan.config(handlers, settings),
+        companion=desk.companion(handlers, reloads=plan.reloads),
+        succession=succession,
         on_stop=lambda: live.say(
-            "stopping: what runs may finish for "
-            f"{span(drain_seconds * 1_000)}, then it is handed back; Ctrl-C again to hurry"
+            f"stopping: what runs may finish for {span(plan.drain_seconds * 1_000)}; "
+            "Ctrl-C again hands it back"
         ),
     )
-    live.say("stopped; nothing is lost: mainspring dev goes on where it was")
+    live.say("stopped; nothing is lost, mainspring dev goes on from here")
     return code
 
 
@@ -124,14 +174,32 @@ def _make_folder(path: str) -> None:
 
 
 def _banner(
-    options: Options, reference: str, handlers: tuple[HandlerInfo, ...], slots: int
+    options: Options,
+    plan: _Plan,
+    handlers: Sequence[HandlerInfo],
+    settings: Settings,
+    *,
+    has_keys: bool,
 ) -> None:
     color = options.colors_data
+    path = sqlite_path(settings.store_url)
+    store = options.shown_store if path is None else f"{path} (SQLite)"
     title = styled(f"mainspring {__version__}", "bold", color=color)
-    out(f"{title}  dev, data in {options.shown_store}")
+    out(f" {title}  dev mode, data in {printable(store)}")
     kinds = ", ".join(handler.kind for handler in handlers[:8])
     more = ", …" if len(handlers) > 8 else ""
-    what = "the example app" if reference == TOUR_APP else reference
-    out(f"  worker  {what}: {count_of(len(handlers), 'handler')} ({kinds}{more})")
-    out(f"  slots   {slots} in each queue; isolated handlers get processes of their own")
-    out("  stop    Ctrl-C\n")
+    whose = "the example app" if plan.reference == TOUR_APP else plan.reference
+    slots = f"{plan.slots} slots"
+    reload = "   reload on" if plan.reloads else ""
+    what = count_of(len(handlers), "handler")
+    out(f" worker dev: {whose}, {what} ({kinds}{more}), {slots}{reload}")
+    if has_keys:
+        out(" " + "  ".join(f"({_key(key, color=color)}) {word}" for key, word in KEYS.items()))
+    else:
+        out(" Ctrl-C stops")
+    out("")
+    sys.stdout.flush()
+
+
+def _key(key: str, *, color: bool) -> str:
+    return styled(key, "bold", color=color)

@@ -50,7 +50,7 @@ app: Final = App(
     name="mainspring",
     help=(
         "Distributed job scheduler: work is submitted, and run by workers that may crash.\n\n"
-        "First time here?  mainspring dev --tour"
+        "First time here?  mainspring init hello && cd hello && mainspring dev"
     ),
     version=__version__,
     # Plain: the others bring a Markdown reader, which costs more than the whole of --version.
@@ -65,6 +65,21 @@ mainspring submit greet name=Ada --wait
 mainspring submit resize width:=640 tags:='["a","b"]' --delay 15m
 
 cat order.json | mainspring submit charge --json - --key order-17"""
+_RUN_EXAMPLES: Final = """Examples:
+
+mainspring run greet name=Ada
+
+mainspring run shop:app charge order:=13 --pdb"""
+_INIT_EXAMPLES: Final = """Example:
+
+mainspring init hello && cd hello && mainspring dev"""
+_COMPLETION_EXAMPLES: Final = """Examples:
+
+mainspring completion bash > ~/.local/share/bash-completion/completions/mainspring
+
+mainspring completion zsh > ~/.zfunc/_mainspring
+
+mainspring completion fish > ~/.config/fish/completions/mainspring.fish"""
 _DEV_EXAMPLES: Final = """Examples:
 
 mainspring dev --tour
@@ -85,20 +100,30 @@ for _target, _name, _help, _group in (
     ("about:help_app", "help", "Explain exit codes and errors.", None),
 ):
     app.command(f"mainspring.cli.{_target}", name=_name, help=_help, group=_group)
-app.command(
-    "mainspring.cli.dev:dev",
-    name="dev",
-    help="Run everything here, on SQLite, and show what happens.",
-    group=_WORK,
-    help_epilogue=_DEV_EXAMPLES,
-)
-app.command(
-    "mainspring.cli.submit:submit",
-    name="submit",
-    help="Submit a job and print its id; wait for its end if asked to.",
-    group=_WORK,
-    help_epilogue=_SUBMIT_EXAMPLES,
-)
+for _name, _help, _group, _examples in (
+    ("init", "Write a starter project.", _WORK, _INIT_EXAMPLES),
+    ("dev", "Run everything here, on SQLite, and show what happens.", _WORK, _DEV_EXAMPLES),
+    (
+        "submit",
+        "Submit a job and print its id; wait for its end if asked to.",
+        _WORK,
+        _SUBMIT_EXAMPLES,
+    ),
+    ("run", "Run a handler here, in this process, without a store.", _WORK, _RUN_EXAMPLES),
+    (
+        "completion",
+        "Print what makes a shell complete commands and options.",
+        None,
+        _COMPLETION_EXAMPLES,
+    ),
+):
+    app.command(
+        f"mainspring.cli.{_name}:{_name}",
+        name=_name,
+        help=_help,
+        group=_group,
+        help_epilogue=_examples,
+    )
 
 _EVERYWHERE: Final = (
     "--store",

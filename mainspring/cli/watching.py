@@ -274,14 +274,18 @@ def log_text(line: LogLine, *, color: bool) -> str:
 
 def progress_text(job: JobView) -> str:
     """Return ``[#######---] 70 %  rows``, or how many without a total."""
-    done = job.progress_done or 0.0
-    note = f"  {printable(job.progress_note)}" if job.progress_note else ""
-    if not job.progress_total:
-        return f"{done:g} done{note}"
-    part = min(1.0, max(0.0, done / job.progress_total))
+    return bar_text(job.progress_done or 0.0, job.progress_total, job.progress_note or "")
+
+
+def bar_text(done: float, total: float | None, note: str) -> str:
+    """Return a bar, the share and the note; without a total only how many."""
+    words = f"  {printable(note)}" if note else ""
+    if not total:
+        return f"{done:g} done{words}"
+    part = min(1.0, max(0.0, done / total))
     filled = round(part * _BAR_CELLS)
     bar = "#" * filled + "-" * (_BAR_CELLS - filled)
-    return f"[{bar}] {part * 100:.0f} %{note}"
+    return f"[{bar}] {part * 100:.0f} %{words}"
 
 
 def ended_badly(job: JobView) -> JobFailed:

@@ -9,6 +9,7 @@ import msgspec
 from cyclopts import App, Parameter
 
 from mainspring.app.durations import milliseconds
+from mainspring.cli.apps import needed_app
 from mainspring.cli.options import COMMANDS, Given
 from mainspring.cli.text import count_of
 from mainspring.domain.errors import InvalidInput
@@ -30,7 +31,7 @@ _LEASE_MS_MAX: Final = 3_600_000
 
 @app.command
 async def start(  # noqa: PLR0913 - a command's options are its arguments
-    app_reference: Annotated[str, Parameter(name="MODULE:APP")],
+    app_reference: Annotated[str | None, Parameter(name="MODULE:APP")] = None,
     /,
     *,
     queues: Annotated[tuple[str, ...], Parameter(negative="")] = (),
@@ -53,6 +54,7 @@ async def start(  # noqa: PLR0913 - a command's options are its arguments
     ----------
     app_reference
         The app, importable from here: shop:app is the attribute app of the module shop.
+        By default the one that mainspring.toml names.
     queues
         Queues with their slots a process: mail:8,images:2; by default all that the app names.
     concurrency
@@ -81,6 +83,7 @@ async def start(  # noqa: PLR0913 - a command's options are its arguments
     from mainspring.worker.config import WorkerConfig
 
     settings = options.settings(log_level=log_level)
+    reference = needed_app(app_reference, options, "worker start")
     refuse_missing_file(settings)
     slots = check_range("concurrency", concurrency, 1, _SLOTS_MAX)
     wanted = queue_slots(queues, slots)
@@ -90,10 +93,10 @@ async def start(  # noqa: PLR0913 - a command's options are its arguments
     if max_jobs_per_child is not None:
         check_range("max-jobs-per-child", max_jobs_per_child, 1, 1_000_000_000)
     config = WorkerConfig(
-        app=app_reference,
+        app=reference,
         queues=wanted,
         processes=check_range("processes", processes, 1, _PROCESSES_MAX),
-        name=name or app_reference.partition(":")[0],
+        name=name or reference.partition(":")[0],
         drain_seconds=milliseconds(drain_timeout, name="drain-timeout") / 1_000,
         grace_seconds=milliseconds(grace, name="grace") / 1_000,
         lease_ms=lease_ms,
@@ -101,7 +104,7 @@ async def start(  # noqa: PLR0913 - a command's options are its arguments
         max_jobs_per_child=max_jobs_per_child,
         log_level=settings.log_level,
     )
-    handlers = await asyncio.to_thread(declared_by, app_reference)
+    handlers = await asyncio.to_thread(declared_by, reference)
     if not wanted:
         config = msgspec.structs.replace(config, queues=queues_of(handlers, slots))
     set_up_logging(settings.log_level)

@@ -21,6 +21,7 @@ from mainspring.ports.store import Store
 from mainspring.runtime.assemble import dice, open_blobs, open_store, open_worker_gateway
 from mainspring.runtime.loop import run_role
 from mainspring.runtime.settings import Settings, keep_days
+from mainspring.runtime.succession import Runs, Succession
 from mainspring.runtime.worker_process import CHILD_COMMAND, with_signals
 from mainspring.worker.config import WorkerConfig
 from mainspring.worker.keeper import Keeper
@@ -40,19 +41,30 @@ async def run_node(
     maintains: bool = True,
     on_stop: Callable[[], None] | None = None,
     companion: Companion | None = None,
+    succession: Succession | None = None,
 ) -> int:
     """Run the roles until a signal or the companion's end stops them; return the exit status.
 
     A companion that returns stops the node in order; one that raises stops it and is raised.
+    With a ``succession`` the worker can be replaced while the node runs.
     """
     async with open_worker_gateway(settings) as gateway:
-        keeper = Keeper(
-            config=config,
-            settings=msgspec.json.encode(settings).decode(),
-            command=CHILD_COMMAND,
-            gateway=gateway,
-            version=__version__,
-        )
+
+        def make(chosen: WorkerConfig) -> Keeper:
+            return Keeper(
+                config=chosen,
+                settings=msgspec.json.encode(settings).decode(),
+                command=CHILD_COMMAND,
+                gateway=gateway,
+                version=__version__,
+            )
+
+        keeper: Runs
+        if succession is None:
+            keeper = make(config)
+        else:
+            succession.begin(config, make)
+            keeper = succession
         stopping, stopped = asyncio.Event(), asyncio.Event()
 
         def ask_stop() -> None:

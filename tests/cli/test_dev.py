@@ -82,7 +82,7 @@ def test_dev_uses_the_queues_of_the_app(
         "@app.job(queue='mail')\ndef send() -> str:\n    return 'sent'\n"
     )
     dev = start("dev", "shop")
-    dev.wait_for("worker  shop: 1 handler")
+    dev.wait_for("worker dev: shop, 1 handler .*reload on")
     dev.wait_for("ready; in a second terminal")
     assert mainspring("submit", "send", "--wait", expect=0).out.endswith('"sent"\n')
     queues = mainspring("workers", "ls", "-o", "json", expect=0).json()[0]["queues"]

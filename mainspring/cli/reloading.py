@@ -1,0 +1,105 @@
+"""Saves of a project's Python files, noticed by looking: what ``mainspring dev`` reloads on."""
+
+import asyncio
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from mainspring.domain.errors import AppNotLoaded
+from mainspring.domain.job import HandlerInfo
+from mainspring.runtime.declared import declared_by
+from mainspring.runtime.loop import wait_unless
+
+_LOOK_SECONDS: Final = 0.25
+#: An editor writes a file in several steps: they are over once nothing changed for so long.
+_SETTLE_SECONDS: Final = 0.1
+_FILES_MAX: Final = 5_000
+_SKIPPED: Final = frozenset({"node_modules", "__pycache__", "site-packages", "venv"})
+
+Stamp = tuple[int, int, int]
+Say = Callable[[str], None]
+
+
+class Saves:
+    """The Python files below a folder, and which of them have changed since the last look."""
+
+    def __init__(self, folder: Path) -> None:
+        """Remember how they are now."""
+        self._folder = folder
+        self._known = self._look()
+
+    def changed(self) -> list[str]:
+        """Return what was saved, made or removed since the last look, relative to the folder."""
+        found = self._look()
+        names = {
+            name for name in found.keys() | self._known.keys()
+            if found.get(name) != self._known.get(name)
+        }  # fmt: skip
+        self._known = found
+        return sorted(names)
+
+    def _look(self) -> dict[str, Stamp]:
+        found: dict[str, Stamp] = {}
+        for place, folders, names in os.walk(self._folder):
+            folders[:] = [name for name in folders if name not in _SKIPPED and name[0] != "."]
+            for name in names:
+                if not name.endswith(".py"):
+                    continue
+                path = Path(place, name)
+                try:
+                    state = path.stat()
+                except OSError:
+                    continue
+                found[str(path.relative_to(self._folder))] = (
+                    state.st_mtime_ns,
+                    state.st_size,
+                    state.st_ino,
+                )
+                if len(found) >= _FILES_MAX:
+                    return found
+        return found
+
+
+class Reloader:
+    """Looks for saves; hands on what the app declares then, or says why it cannot be imported."""
+
+    def __init__(
+        self,
+        folder: Path,
+        reference: str,
+        *,
+        use: Callable[[Sequence[HandlerInfo]], None],
+        say: Say,
+        complain: Callable[[AppNotLoaded], None],
+    ) -> None:
+        """Begin with the files as they are now."""
+        self._saves = Saves(folder)
+        self._reference = reference
+        self._use = use
+        self._say = say
+        self._complain = complain
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        """Look until the node is stopping."""
+        while not await wait_unless(stopping, _LOOK_SECONDS):
+            names = await asyncio.to_thread(self._saves.changed)
+            while more := await self._settled(stopping, names):
+                names = sorted({*names, *more})
+            if names and not stopping.is_set():
+                await self._reload(names)
+
+    async def _settled(self, stopping: asyncio.Event, names: Sequence[str]) -> list[str]:
+        if not names or await wait_unless(stopping, _SETTLE_SECONDS):
+            return []
+        return await asyncio.to_thread(self._saves.changed)
+
+    async def _reload(self, names: Sequence[str]) -> None:
+        first = names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")
+        try:
+            handlers = await asyncio.to_thread(declared_by, self._reference)
+        except AppNotLoaded as error:
+            self._complain(error)
+            return
+        self._say(f"{first} saved: reloading")
+        self._use(handlers)
