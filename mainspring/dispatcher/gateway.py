@@ -1,5 +1,6 @@
 """The worker's door to a store in the same process."""
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final, Protocol
 
@@ -27,6 +28,8 @@ from mainspring.ports.store import (
 _RECOVER_SECONDS: Final = 1.0
 _HANDLERS_SECONDS: Final = 10.0
 _VAIN_MS_MAX: Final = 1_000
+#: While hints end the waits, what falls due next is asked for no more often than this.
+_TRUST_SECONDS: Final = 0.025
 #: Settled attempts whose facts are kept, for reports that are repeated because an answer was lost.
 _REMEMBERED_MAX: Final = 1_000
 
@@ -73,6 +76,9 @@ class LocalGateway:
         self._recover_at = float("-inf")
         self._vain_waits = 0
         self._subscription: tuple[frozenset[str], Subscription] | None = None
+        #: The last wait was ended by a hint; until when its look at what falls due may be trusted.
+        self._hinted = False
+        self._trusted_until = float("-inf")
 
     async def open_session(self, session: NewSession, handlers: Sequence[HandlerInfo]) -> Beat:
         """Begin a session and declare its handlers."""
@@ -177,6 +183,8 @@ class LocalGateway:
         topics = frozenset({f"queue:{queue}" for queue in queues} | {f"worker:{worker_id.hex()}"})
         # Listen first and look second: what is announced between the two is not missed.
         subscription = self._listen(topics)
+        if await self._hinted_again(subscription, timeout_seconds):
+            return True
         due_ms = await self._store.next_due_ms(queues, self._kinds)
         if due_ms == 0:
             # Something is due that the last claim did not bring: it came just now, or it lies
@@ -185,13 +193,28 @@ class LocalGateway:
             self._watermarks.forget()
             due_ms = min(_VAIN_MS_MAX, 0 if not self._vain_waits else 10 << self._vain_waits)
             self._vain_waits = min(self._vain_waits + 1, 10)
+        else:
+            trusted_ms = min(_TRUST_SECONDS * 1_000, due_ms or math.inf)
+            self._trusted_until = self._monotonic() + trusted_ms / 1_000
         falls_due = due_ms is not None and due_ms / 1_000 <= timeout_seconds
         if due_ms is not None and falls_due:
             timeout_seconds = due_ms / 1_000
         if timeout_seconds <= 0:
             return falls_due
-        found = await subscription.wait(timeout_seconds)
-        return bool(found) or falls_due
+        self._hinted = bool(await subscription.wait(timeout_seconds))
+        return self._hinted or falls_due
+
+    async def _hinted_again(self, subscription: Subscription, timeout_seconds: float) -> bool:
+        """Wait for a hint alone, as long as the last look at what falls due may be trusted.
+
+        In a trickle of submissions a hint follows the other: to look before each would cost more
+        than to claim. A job that is submitted due within these milliseconds is late by them.
+        """
+        seconds = min(self._trusted_until - self._monotonic(), timeout_seconds)
+        if self._hinted and seconds > 0:
+            self._hinted = bool(await subscription.wait(seconds))
+            return self._hinted
+        return False
 
     async def close(self) -> None:
         """Let go of the store."""
@@ -217,6 +240,7 @@ class LocalGateway:
             if self._subscription is not None:
                 self._subscription[1].close()
             self._subscription = (topics, self._store.wakeups.subscribe(topics))
+            self._hinted = False
         return self._subscription[1]
 
     async def _known_handlers(self) -> Mapping[str, HandlerInfo]:

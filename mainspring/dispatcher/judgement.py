@@ -9,7 +9,7 @@ from mainspring.dispatcher.texts import cut, storable
 from mainspring.domain.ids import show_job
 from mainspring.domain.job import Claimed, HandlerInfo, Held, NewJob, Settlement
 from mainspring.domain.limits import DELAY_SECONDS_MAX, ERROR_BYTES_MAX, INLINE_BYTES_MAX
-from mainspring.domain.outcome import ErrorInfo, Failed, Lost, Outcome
+from mainspring.domain.outcome import ErrorInfo, Failed, Lost, Outcome, Succeeded
 from mainspring.domain.states import JobState
 from mainspring.policies.verdict import judge
 from mainspring.ports.blobs import BlobStore
@@ -45,18 +45,24 @@ class Judge:
         self, job: Claimed | Held, outcome: Outcome, handlers: Mapping[str, HandlerInfo]
     ) -> Settlement:
         """Return the settlement of one attempt."""
+        if isinstance(outcome, Succeeded) and self._stays_inline(outcome.result):
+            # Nearly all of them: nothing to bound, no dice, nothing to put anywhere.
+            return judge(job, outcome, 0.0)
         settlement = _storable(judge(job, _bounded(outcome), self._dice.roll()))
         if settlement.becomes is JobState.DEAD and job.on_exhausted:
             follow_up = self._follow_up(job, settlement, handlers.get(job.on_exhausted))
             settlement = msgspec.structs.replace(settlement, follow_up=follow_up)
         result = settlement.result
-        if result is not None and self._blobs is not None and len(result) > self._inline_bytes:
+        if self._blobs is not None and result is not None and not self._stays_inline(result):
             # Written before the commit: a crash between leaves an object that nobody names,
             # never a row that names nothing.
             key = f"result/{job.tenant}/{show_job(job.job_id)}-{job.attempt}"
             reference = await self._blobs.put(key, result)
             settlement = msgspec.structs.replace(settlement, result=None, result_ref=reference)
         return settlement
+
+    def _stays_inline(self, result: bytes | None) -> bool:
+        return result is None or self._blobs is None or len(result) <= self._inline_bytes
 
     def _is_small(self, job: Claimed | Held) -> bool:
         return job.payload_ref is None and len(job.payload) <= self._inline_bytes

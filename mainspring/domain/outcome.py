@@ -19,7 +19,7 @@ class ErrorInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     where: str = ""
 
 
-class Succeeded(msgspec.Struct, frozen=True, tag="succeeded"):
+class Succeeded(msgspec.Struct, frozen=True, tag="succeeded", gc=False):
     """The handler returned. ``result`` is its JSON text, ``None`` if it returned nothing."""
 
     result: bytes | None = None
@@ -75,7 +75,7 @@ class Lost(msgspec.Struct, frozen=True, tag="lost"):
 Outcome = Succeeded | Failed | Snoozed | TimedOut | Cancelled | Released | Lost
 
 
-class Report(msgspec.Struct, frozen=True):
+class Report(msgspec.Struct, frozen=True, gc=False):
     """One attempt's outcome, as a worker sends it to its gateway."""
 
     job_id: bytes

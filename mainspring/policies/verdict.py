@@ -56,18 +56,18 @@ _BY_INTENT: Final = {
 
 def judge(job: Claimed | Held, outcome: Outcome, dice: float) -> Settlement:
     """Return what the store shall do, given that the attempt of ``job`` ended in ``outcome``."""
+    if isinstance(outcome, Succeeded):
+        return Settlement(
+            job_id=job.job_id,
+            attempt=job.attempt,
+            attempt_state=AttemptState.SUCCEEDED,
+            becomes=JobState.SUCCEEDED,
+            result=outcome.result,
+        )
     facts = _Facts(
         job.tries, job.crashes, job.max_attempts, job.max_crashes, job.backoff or DEFAULT_BACKOFF
     )
     match outcome:
-        case Succeeded(result=result):
-            return Settlement(
-                job_id=job.job_id,
-                attempt=job.attempt,
-                attempt_state=AttemptState.SUCCEEDED,
-                becomes=JobState.SUCCEEDED,
-                result=result,
-            )
         case Failed():
             return _failed(job, facts, outcome, dice)
         case TimedOut():

@@ -25,6 +25,9 @@ class Spied:
     def __init__(self, store: Store) -> None:
         self._store = store
         self.waits: list[float] = []
+        #: What each wait finds; the last word again and again.
+        self.hints = [False]
+        self.looks = 0
         self.closed = 0
 
     def __getattr__(self, name: str) -> Any:
@@ -41,7 +44,12 @@ class Spied:
 
     async def wait(self, timeout_seconds: float) -> frozenset[str]:
         self.waits.append(timeout_seconds)
-        return frozenset()
+        is_hint = self.hints.pop(0) if len(self.hints) > 1 else self.hints[0]
+        return frozenset({"queue:default"}) if is_hint else frozenset()
+
+    async def next_due_ms(self, *which: Collection[str]) -> int | None:
+        self.looks += 1
+        return await self._store.next_due_ms(*which)
 
     def close(self) -> None:
         self.closed += 1
@@ -170,3 +178,49 @@ async def test_other_queues_are_listened_for_anew(spying: LocalGateway, spied: S
     assert spied.closed == 0
     await spying.wait_for_work(worker, ("other",), 1)
     assert spied.closed == 1
+
+
+async def test_while_hints_come_the_next_due_instant_is_asked_for_now_and_then(
+    spying: LocalGateway, spied: Spied, seconds: Seconds
+) -> None:
+    worker = await open_worker(spying)
+    spied.hints = [True]
+    for _ in range(5):
+        assert await spying.wait_for_work(worker, _QUEUES, 30)
+    assert spied.looks == 1
+    assert spied.waits == [30, *[pytest.approx(0.025)] * 4]
+    seconds.now += 0.03
+    assert await spying.wait_for_work(worker, _QUEUES, 30)
+    assert spied.looks == 2
+
+
+async def test_no_second_hint_means_to_look_soon(spying: LocalGateway, spied: Spied) -> None:
+    worker = await open_worker(spying)
+    spied.hints = [True, False]
+    assert await spying.wait_for_work(worker, _QUEUES, 30)
+    assert not await spying.wait_for_work(worker, _QUEUES, 30)
+    assert spied.looks == 2
+    assert spied.waits == [30, pytest.approx(0.025), 30]
+    assert not await spying.wait_for_work(worker, _QUEUES, 30)
+    assert spied.looks == 3
+
+
+async def test_a_known_due_instant_is_not_slept_through_for_hints(
+    spying: LocalGateway, store: Store, spied: Spied, seconds: Seconds
+) -> None:
+    worker = await open_worker(spying)
+    await spying.claim(claim_ask(worker))
+    await store.submit([new_job(delay_ms=10)])
+    spied.hints = [True]
+    assert await spying.wait_for_work(worker, _QUEUES, 30)
+    seconds.now += 0.004
+    assert await spying.wait_for_work(worker, _QUEUES, 30)
+    assert spied.waits == [0.01, pytest.approx(0.006)]
+
+
+async def test_hints_of_other_queues_are_not_trusted(spying: LocalGateway, spied: Spied) -> None:
+    worker = await open_worker(spying)
+    spied.hints = [True]
+    await spying.wait_for_work(worker, _QUEUES, 30)
+    await spying.wait_for_work(worker, ("other",), 30)
+    assert spied.looks == 2

@@ -25,7 +25,7 @@ from mainspring.store.postgres.pool import Options, bind, load, prepare, session
 
 _NOTIFY: Final = load("notify")
 _CHANNEL: Final = "mainspring"
-_INTERVAL_SECONDS: Final = 0.005
+_INTERVAL_SECONDS: Final = 0.002
 # The server takes payloads of less than 8000 bytes.
 _PAYLOAD_BYTES_MAX: Final = 7_999
 _EVERYTHING: Final = "*"
