@@ -5,6 +5,7 @@ from mainspring.app.context import Context as Context
 from mainspring.app.declare import Call as Call
 from mainspring.app.declare import Failure as Failure
 from mainspring.app.declare import Job as Job
+from mainspring.app.files import FileRef as FileRef
 from mainspring.app.handles import Handle as Handle
 from mainspring.app.retries import Retry as Retry
 from mainspring.app.signals import Cancelled as Cancelled
@@ -45,6 +46,7 @@ __all__ = [
     "Event",
     "Fail",
     "Failure",
+    "FileRef",
     "Handle",
     "InvalidInput",
     "InvalidPayload",

@@ -3,11 +3,14 @@
 import threading
 from collections.abc import Callable
 from datetime import datetime
+from os import PathLike, fspath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, overload
 
+from mainspring.app.files import FileRef, FileSink
 from mainspring.app.signals import Cancelled
 from mainspring.app.transaction import Finisher, Transaction
-from mainspring.domain.errors import Conflict
+from mainspring.domain.errors import Conflict, InvalidInput
 from mainspring.domain.ids import show_job
 from mainspring.ports.clock import utc_now
 
@@ -23,6 +26,9 @@ else:
 
     Deps = TypeVar("Deps")
     C = TypeVar("C")
+
+
+_FILE_NAME_CHARACTERS_MAX = 255
 
 
 class LogSink(Protocol):
@@ -89,6 +95,7 @@ class Context(Generic[Deps]):
         "_cancelled",
         "_deps",
         "_effect_key",
+        "_files",
         "_finisher",
         "_heartbeat",
         "_job_id",
@@ -126,6 +133,7 @@ class Context(Generic[Deps]):
         progress: ProgressSink,
         cancelled: threading.Event | Callable[[], bool],
         heartbeat: HeartbeatSink | None = None,
+        files: FileSink | None = None,
         finisher: Callable[[], Finisher] | None = None,
     ) -> None:
         """Describe one attempt; made by the worker, or by tests."""
@@ -149,6 +157,7 @@ class Context(Generic[Deps]):
         self._progress = progress
         self._cancelled = cancelled
         self._heartbeat = heartbeat
+        self._files = files
         self._finisher = finisher
 
     @property
@@ -185,6 +194,25 @@ class Context(Generic[Deps]):
         """Tell how far this is; shown on the command line and the page. Cheap to call often."""
         self._progress(done, total, note)
 
+    def save_file(self, path: str | PathLike[str], *, name: str | None = None) -> FileRef:
+        """Keep a file with the job; return the reference that the handler may return.
+
+        Blocks until it is durable: in an async handler, await ``asave_file``.
+        """
+        return self._sink().save(*_path_and_name(path, name))
+
+    async def asave_file(self, path: str | PathLike[str], *, name: str | None = None) -> FileRef:
+        """Keep a file with the job; return the reference that the handler may return."""
+        return await self._sink().asave(*_path_and_name(path, name))
+
+    def _sink(self) -> FileSink:
+        if self._files is None:
+            raise Conflict(
+                "this context keeps no files",
+                hint="in a test, give the handler mainspring.testing.context()",
+            )
+        return self._files
+
     def heartbeat(self) -> None:
         """Show a sign of life, for a handler with ``heartbeat=``. Progress and log do as well."""
         if self._heartbeat is not None:
@@ -219,6 +247,18 @@ class Context(Generic[Deps]):
     def __repr__(self) -> str:
         """Name the attempt."""
         return f"<Context {self.kind} {self.job_id}:{self.attempt}>"
+
+
+def _path_and_name(path: str | PathLike[str], name: str | None) -> tuple[str, str]:
+    """Return the absolute path and the name under which the file is kept."""
+    place = Path(fspath(path)).absolute()
+    shown = place.name if name is None else name
+    if not shown or len(shown) > _FILE_NAME_CHARACTERS_MAX or not shown.isprintable():
+        raise InvalidInput(
+            f"name: {shown[:40]!r} is no name of a file",
+            hint=f"use 1 to {_FILE_NAME_CHARACTERS_MAX} printable characters",
+        )
+    return str(place), shown
 
 
 def _drop_line(level: str, message: str, fields: dict[str, object]) -> None:

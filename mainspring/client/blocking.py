@@ -1,9 +1,12 @@
 """The client for code without an event loop: the same questions, each of which waits."""
 
 from collections.abc import Collection, Iterable, Iterator
+from os import PathLike
+from pathlib import Path
 from typing import Any, Final, TypeVar, Unpack, overload
 
 from mainspring.app.declare import Call, Job
+from mainspring.app.files import FileRef
 from mainspring.app.handles import Handle, handle_of, naming_duplicates
 from mainspring.app.options import Options
 from mainspring.app.results import Duration
@@ -142,6 +145,26 @@ class BlockingHandlers:
         return self._door.ask(questions.handler(kind))
 
 
+class BlockingFiles:
+    """Files that handlers saved: ``client.files``."""
+
+    def __init__(self, door: Door) -> None:
+        """Ask through ``door``."""
+        self._door = door
+
+    def read(self, file: FileRef) -> bytes:
+        """Return the bytes of a file; ``NotFound`` when its job is no longer kept.
+
+        >>> client.files.read(handle.result())
+        """
+        return self._door.ask(questions.file(file))
+
+    def save(self, file: FileRef, path: str | PathLike[str]) -> None:
+        """Write a file's bytes to ``path``."""
+        body = self.read(file)
+        Path(path).write_bytes(body)
+
+
 class Client:
     """``AsyncClient`` for code without an event loop: the same methods, each of which waits."""
 
@@ -152,6 +175,7 @@ class Client:
         self.queues = BlockingQueues(door)
         self.workers = BlockingWorkers(door)
         self.handlers = BlockingHandlers(door)
+        self.files = BlockingFiles(door)
 
     @overload
     def submit(self, wanted: Call[R], /, **options: Unpack[Options]) -> Handle[R]: ...

@@ -5,10 +5,14 @@
 'msg-1'
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Collection, Iterable
+from os import PathLike
+from pathlib import Path
 from typing import Any, Final, TypeVar, Unpack, overload
 
 from mainspring.app.declare import Call, Job
+from mainspring.app.files import FileRef
 from mainspring.app.handles import Handle, handle_of, naming_duplicates
 from mainspring.app.options import Options
 from mainspring.app.results import Duration
@@ -148,6 +152,26 @@ class AsyncHandlers:
         return await self._door.aask(questions.handler(kind))
 
 
+class AsyncFiles:
+    """Files that handlers saved: ``client.files``."""
+
+    def __init__(self, door: Door) -> None:
+        """Ask through ``door``."""
+        self._door = door
+
+    async def read(self, file: FileRef) -> bytes:
+        """Return the bytes of a file; ``NotFound`` when its job is no longer kept.
+
+        >>> await client.files.read(await handle.aresult())
+        """
+        return await self._door.aask(questions.file(file))
+
+    async def save(self, file: FileRef, path: str | PathLike[str]) -> None:
+        """Write a file's bytes to ``path``."""
+        body = await self.read(file)
+        await asyncio.to_thread(Path(path).write_bytes, body)
+
+
 class AsyncClient:
     """All that an application asks of Mainspring, awaited."""
 
@@ -158,6 +182,7 @@ class AsyncClient:
         self.queues = AsyncQueues(door)
         self.workers = AsyncWorkers(door)
         self.handlers = AsyncHandlers(door)
+        self.files = AsyncFiles(door)
 
     @overload
     async def submit(self, wanted: Call[R], /, **options: Unpack[Options]) -> Handle[R]: ...

@@ -7,10 +7,11 @@ import msgspec
 
 from mainspring.app.codec import Codec
 from mainspring.app.declare import Call
+from mainspring.app.files import FileRef
 from mainspring.app.handles import Handle, cancel_job
 from mainspring.app.options import read_options
 from mainspring.app.results import Duration, wait_for_end
-from mainspring.domain.errors import InvalidPayload, NotFound
+from mainspring.domain.errors import InvalidInput, InvalidPayload, NotFound
 from mainspring.domain.ids import WORKER, parse, parse_job
 from mainspring.domain.job import (
     AttemptView,
@@ -92,7 +93,7 @@ def job_filter(
     """Return which jobs are meant, or raise naming the state that does not exist."""
     for name, value in (("states", states), ("kinds", kinds), ("queues", queues)):
         if isinstance(value, str):
-            raise InvalidPayload(f"{name}: {value!r} is one text", hint=f"write [{value!r}]")
+            raise InvalidInput(f"{name}: {value!r} is one text", hint=f"write [{value!r}]")
     wanted = frozenset(JobState(check_choice("states", str(state), _STATES)) for state in states)
     return JobFilter(states=wanted, kinds=frozenset(kinds), queues=frozenset(queues))
 
@@ -177,3 +178,13 @@ def handler(kind: str) -> Asking[HandlerInfo]:
         return known[kind]
 
     return ask
+
+
+def file(reference: FileRef) -> Asking[bytes]:
+    """Ask for the bytes of a file that a handler saved."""
+    given: object = reference
+    if not isinstance(given, FileRef):
+        raise InvalidInput(
+            f"{given!r} is no FileRef", hint="give what the handler returned, in its type"
+        )
+    return lambda gateway: gateway.read_file(reference.reference)

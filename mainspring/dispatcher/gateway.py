@@ -10,10 +10,12 @@ from mainspring.dispatcher.judgement import Dice, Judge
 from mainspring.dispatcher.recovery import Recovery, announce
 from mainspring.dispatcher.texts import storable_line, storable_progress
 from mainspring.dispatcher.watermarks import Watermarks
-from mainspring.domain.errors import MainspringError, NotFound
+from mainspring.domain.errors import ConfigError, LeaseLost, MainspringError, NotFound
+from mainspring.domain.ids import created_at, show_attempt
 from mainspring.domain.job import Claimed, HandlerInfo, NewSession, Settlement
 from mainspring.domain.limits import CLAIM_JOBS_MAX, INLINE_BYTES_MAX
 from mainspring.domain.outcome import LogLine, Progress, Report
+from mainspring.domain.references import file_key
 from mainspring.ports.blobs import BlobStore
 from mainspring.ports.store import (
     Beat,
@@ -131,6 +133,20 @@ class LocalGateway:
                 hint="give the worker the same --blobs as the submitters",
             )
         return await self._blobs.get(claimed.payload_ref)
+
+    async def save_file(self, job_id: bytes, attempt: int, name: str, body: bytes) -> str:
+        """Keep a file under the name of its job: whether it is kept follows from the job."""
+        job = self._claimed.get((job_id, attempt))
+        if job is None:
+            raise LeaseLost(f"{show_attempt(job_id, attempt)} is not held here")
+        if self._blobs is None:
+            raise ConfigError(
+                "a file cannot be saved: this worker has no object store",
+                hint="give it one: --blobs file:///FOLDER or s3://BUCKET, or MAINSPRING_BLOBS",
+            )
+        day = created_at(job_id).date().isoformat()
+        shown = show_attempt(job_id, attempt)
+        return await self._blobs.put(file_key(job.tenant, day, shown, name, body), body)
 
     async def report(self, reports: Sequence[Report]) -> list[bool]:
         """Judge and settle; False for attempts that no longer hold their job."""

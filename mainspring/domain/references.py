@@ -5,11 +5,17 @@ out when it is read.
 """
 
 import hashlib
+import re
 from typing import Final, NamedTuple
 
 from mainspring.domain.errors import BlobDamaged
 
 _SEPARATOR: Final = "#"
+#: Where the files of handlers lie: ``files/TENANT/DAY/job_…:ATTEMPT/DIGEST-NAME``.
+FILES: Final = "files/"
+_FILE_PARTS: Final = 5
+_NAME_CHARACTERS_MAX: Final = 100
+_DIGEST_CHARACTERS: Final = 16
 
 
 class Reference(NamedTuple):
@@ -40,3 +46,21 @@ def verified(reference: Reference, body: bytes) -> bytes:
             f"{reference.length} bytes that were stored"
         )
     return body
+
+
+def file_key(tenant: str, day: str, attempt: str, name: str, body: bytes) -> str:
+    """Return the key of a file that an attempt (``job_…:3``) saved.
+
+    The digest keeps apart what an attempt saves twice under one name; the name is for people.
+    """
+    digest = hashlib.sha256(name.encode() + b"\0" + body).hexdigest()[:_DIGEST_CHARACTERS]
+    shown = re.sub(r"[^A-Za-z0-9._-]", "_", name)[-_NAME_CHARACTERS_MAX:]
+    return f"{FILES}{tenant}/{day}/{attempt}/{digest}-{shown}"
+
+
+def job_of_file(key: str) -> str:
+    """Return the shown id of the job under which a file lies, or raise ``ValueError``."""
+    parts = key.split("/")
+    if len(parts) != _FILE_PARTS or not key.startswith(FILES):
+        raise ValueError(key)
+    return parts[-2].partition(":")[0]

@@ -1,9 +1,11 @@
 """Objects as files in a folder: the default beside SQLite, and for one machine."""
 
 import asyncio
+import contextlib
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
@@ -52,6 +54,28 @@ class LocalBlobs:
 
         await asyncio.to_thread(self._guarded, remove)
 
+    async def list_keys(self, prefix: str, *, after: str, limit: int) -> list[str]:
+        """Walk the folders in order of their names."""
+
+        def walk() -> list[str]:
+            behind = after.removeprefix(prefix).split("/") if after else []
+            found = _walk(self._path(prefix), behind)
+            return [prefix + "/".join(parts) for parts in islice(found, limit)]
+
+        return await asyncio.to_thread(self._guarded, walk)
+
+    async def delete_keys(self, keys: list[str]) -> None:
+        """Remove files, and the folders that held nothing else."""
+
+        def remove() -> None:
+            for key in keys:
+                path = self._path(key)
+                path.unlink(missing_ok=True)
+                with contextlib.suppress(OSError):
+                    path.parent.rmdir()
+
+        await asyncio.to_thread(self._guarded, remove)
+
     async def close(self) -> None:
         """Nothing is held open."""
 
@@ -86,6 +110,25 @@ class LocalBlobs:
             raise
         for folder in (path.parent, *(folder.parent for folder in new)):
             _sync_folder(folder)
+
+
+def _walk(folder: Path, behind: list[str]) -> Iterator[tuple[str, ...]]:
+    """Return the parts of each file's path below a folder, behind the given ones, in order."""
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except FileNotFoundError:
+        return
+    first = behind[0] if behind else ""
+    for entry in entries:
+        # Files that begin with a dot are being written.
+        if entry.name < first or entry.name.startswith("."):
+            continue
+        if entry.is_dir():
+            rest = behind[1:] if entry.name == first else []
+            for parts in _walk(Path(entry.path), rest):
+                yield (entry.name, *parts)
+        elif entry.name != first or len(behind) > 1:
+            yield (entry.name,)
 
 
 def _sync_folder(folder: Path) -> None:

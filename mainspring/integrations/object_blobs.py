@@ -57,12 +57,32 @@ class ObjectBlobs:
     async def delete(self, references: list[str]) -> None:
         """Remove objects; missing ones are no error."""
         for reference in references:
-            try:
-                await obstore.delete_async(self._remote, parse_reference(reference).key)
-            except FileNotFoundError:
-                continue
-            except (BaseError, OSError) as error:
-                raise self._explain(error) from error
+            await self._remove(parse_reference(reference).key)
+
+    async def _remove(self, key: str) -> None:
+        try:
+            await obstore.delete_async(self._remote, key)
+        except FileNotFoundError:
+            return
+        except (BaseError, OSError) as error:
+            raise self._explain(error) from error
+
+    async def list_keys(self, prefix: str, *, after: str, limit: int) -> list[str]:
+        """Ask for one page; the provider lists in order of the keys."""
+        stream = obstore.list(
+            self._remote, prefix=prefix, offset=after or None, chunk_size=limit, return_arrow=False
+        )
+        try:
+            async for page in stream:
+                return [str(found["path"]) for found in page]
+        except (BaseError, OSError) as error:
+            raise self._explain(error) from error
+        return []
+
+    async def delete_keys(self, keys: list[str]) -> None:
+        """Remove objects; missing ones are no error."""
+        for key in keys:
+            await self._remove(key)
 
     async def close(self) -> None:
         """Connections end with the process; the client offers no earlier way."""

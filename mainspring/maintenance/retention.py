@@ -1,13 +1,14 @@
 """How long final jobs are kept, and the step that drops older ones."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
 from mainspring.domain.states import JobState
+from mainspring.maintenance.files import FileSweeper
 from mainspring.ports.blobs import BlobStore
-from mainspring.ports.store import MaintenanceStore
+from mainspring.ports.store import MaintenanceStore, QueryStore
 
 KEEP_DAYS: Final[Mapping[JobState, int]] = {
     JobState.SUCCEEDED: 7,
@@ -27,6 +28,14 @@ class Swept(msgspec.Struct, frozen=True):
     prepared: list[str]
     dropped: list[str]
     forgotten: int
+    #: Files of jobs that are gone.
+    files: int = 0
+    #: More files wait to be looked at.
+    is_partial: bool = False
+
+
+class HouseStore(MaintenanceStore, QueryStore, Protocol):
+    """The part of a store that housekeeping needs."""
 
 
 class Housekeeping:
@@ -34,7 +43,7 @@ class Housekeeping:
 
     def __init__(
         self,
-        store: MaintenanceStore,
+        store: HouseStore,
         *,
         blobs: BlobStore | None,
         keep_days: Mapping[JobState, int] = KEEP_DAYS,
@@ -45,6 +54,7 @@ class Housekeeping:
         self._keep_days = keep_days
         #: Objects whose rows are gone and whose deletion failed; tried again at each sweep.
         self._orphans: list[str] = []
+        self._files = None if blobs is None else FileSweeper(store, blobs)
 
     async def sweep(self) -> Swept:
         """Do all of it once; bounded, so a large backlog takes several sweeps."""
@@ -55,10 +65,11 @@ class Housekeeping:
             await self._blobs.delete(self._orphans)
         self._orphans = []
         forgotten = await self._store.forget_expired(_ROWS_A_STEP)
-        return Swept(prepared, dropped, forgotten)
+        files, goes_on = (0, False) if self._files is None else await self._files.step()
+        return Swept(prepared, dropped, forgotten, files, goes_on)
 
     async def step(self) -> float:
         """Sweep, and return the seconds until the next one is due."""
         swept = await self.sweep()
         # A step that dropped something may have left more; come back soon.
-        return 60.0 if swept.dropped or swept.forgotten else _HOUR_SECONDS
+        return 60.0 if swept.dropped or swept.forgotten or swept.is_partial else _HOUR_SECONDS

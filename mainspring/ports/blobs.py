@@ -21,6 +21,17 @@ class BlobStore(Protocol):
         """Forget these; what is not there is not an error."""
         ...
 
+    async def list_keys(self, prefix: str, *, after: str, limit: int) -> list[str]:
+        """Return the next keys below ``prefix`` (which ends in ``/``), in an order that stays.
+
+        ``after`` continues behind a key of the page before; a shorter page is the last one.
+        """
+        ...
+
+    async def delete_keys(self, keys: list[str]) -> None:
+        """Forget what ``list_keys`` found; what is not there is not an error."""
+        ...
+
     async def close(self) -> None:
         """Let go of connections."""
         ...

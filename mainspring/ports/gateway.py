@@ -67,6 +67,13 @@ class WorkerGateway(Protocol):
         """Return the payload as JSON text, wherever it lives."""
         ...
 
+    async def save_file(self, job_id: bytes, attempt: int, name: str, body: bytes) -> str:
+        """Keep a file of a running attempt in the object store; return its reference.
+
+        Raises ``LeaseLost`` for an attempt that is not held, ``ConfigError`` without a store.
+        """
+        ...
+
     async def report(self, reports: Sequence[Report]) -> list[bool]:
         """Hand in outcomes; False for each attempt that no longer held its job (``LeaseLost``).
 
@@ -197,6 +204,10 @@ class ClientGateway(Protocol):
 
         Raises ``NotFound`` when one of them does not exist.
         """
+        ...
+
+    async def read_file(self, reference: str) -> bytes:
+        """Return a file that a handler saved; raise ``NotFound`` when it is gone."""
         ...
 
     async def cancel(

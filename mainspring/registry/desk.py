@@ -9,6 +9,7 @@ from typing import Final, Protocol
 import msgspec
 
 from mainspring.domain.errors import (
+    ConfigError,
     InvalidInput,
     MainspringError,
     NotFound,
@@ -38,6 +39,7 @@ from mainspring.domain.limits import (
 from mainspring.domain.names import check_range
 from mainspring.domain.outcome import LogLine
 from mainspring.domain.payload import check
+from mainspring.domain.references import FILES
 from mainspring.domain.states import FINAL, JobState
 from mainspring.ports.blobs import BlobStore
 from mainspring.ports.clock import monotonic, pause_seconds
@@ -57,6 +59,7 @@ from mainspring.registry.validate import Forms, check_schema, with_index
 #: How long an unknown outcome is asked about before the caller is told that it is unknown.
 _SETTLE_SECONDS: Final = 30.0
 _HANDLERS_SECONDS: Final = 2.0
+_REFERENCE_MARKS: Final = 2
 _FIRST_POLL_SECONDS: Final = 0.02
 _POLL_SECONDS: Final = 0.5
 _HINT_REST_SECONDS: Final = 0.01
@@ -215,6 +218,20 @@ class FrontDesk:
                     raise NotFound(f"there is no job {show_job(job_id)}")
             found += [job_id for job_id in part if states[job_id] in FINAL]
         return found
+
+    async def read_file(self, reference: str) -> bytes:
+        """Return a file that a handler saved; nothing else of the object store is given out."""
+        if not reference.startswith(FILES) or reference.count("#") != _REFERENCE_MARKS:
+            raise InvalidInput(
+                f"{reference[:80]!r} is no reference to a file",
+                hint="give the FileRef that the handler returned",
+            )
+        if self._blobs is None:
+            raise ConfigError(
+                "files cannot be read: no object store is configured here",
+                hint="give the same --blobs or MAINSPRING_BLOBS as the workers have",
+            )
+        return await self._blobs.get(reference)
 
     async def cancel(
         self, job_ids: Sequence[bytes], *, reason: str = "", force: bool = False, actor: str

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from mainspring.app.context import Context, Deps
+from mainspring.app.files import FileRef, read_file
 from mainspring.domain.ids import parse_job
 from mainspring.domain.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_QUEUE, DEFAULT_TENANT
 from mainspring.ports.clock import utc_now
@@ -41,6 +42,8 @@ class RecordingContext(Context[Deps]):
         self.moves: list[Moved] = []
         #: How many signs of life the handler showed by ``ctx.heartbeat()``.
         self.heartbeats = 0
+        #: What the handler saved, by name.
+        self.files: dict[str, bytes] = {}
         self._is_cancelled = False
         super().__init__(
             **facts,
@@ -48,11 +51,21 @@ class RecordingContext(Context[Deps]):
             progress=lambda done, total, note: self.moves.append(Moved(done, total, note)),
             cancelled=lambda: self._is_cancelled,
             heartbeat=self._beat,
+            files=self,
         )
 
     def cancel(self) -> None:
         """Let the handler see that it should stop."""
         self._is_cancelled = True
+
+    def save(self, path: str, name: str) -> FileRef:
+        """Keep the file here; the reference has its name only."""
+        self.files[name] = read_file(path)
+        return FileRef(name)
+
+    async def asave(self, path: str, name: str) -> FileRef:
+        """Keep the file here; the reference has its name only."""
+        return self.save(path, name)
 
     def _beat(self) -> None:
         self.heartbeats += 1

@@ -243,6 +243,7 @@ class Workbench:
         try:
             deps = await self._deps_of(place, app)
             attempt = KitAttempt(claimed, app, logs, self._take_plan(claimed))
+            attempt.files = self._world.files
             attempt.cancel = lambda: self._cancel(claimed)
             attempt.is_held = lambda: at_once(self._world.holds(claimed))
             attempt.settle = lambda ended: self._settle(claimed, ended)

@@ -38,6 +38,7 @@ from mainspring.store.sqlite import SqliteStore
 from mainspring.store.sqlite.direct import DirectEngine
 from mainspring.testing.builders import id_at
 from mainspring.testing.clock import SettableClock
+from mainspring.testing.memory_blobs import FileKeeper, MemoryBlobs
 
 T = TypeVar("T")
 
@@ -207,17 +208,22 @@ class World:
         at_once(engine.open())
         at_once(self.store.migrate(phase="all"))
         dice = fixed_dice(lambda: self.dice, self.new_id)
-        self.desk: Final = KitDesk(self.store, blobs=None, new_id=self.new_id)
+        blobs = MemoryBlobs()
+        self.desk: Final = KitDesk(self.store, blobs=blobs, new_id=self.new_id)
         self.gateway: Final = LocalGateway(
-            self.store, blobs=None, dice=dice, monotonic=self._seconds
+            self.store, blobs=blobs, dice=dice, monotonic=self._seconds
         )
-        self._recovery = Recovery(self.store, self.store.wakeups, Judge(dice, None))
-        self._house = Housekeeping(self.store, blobs=None)
+        self._recovery = Recovery(self.store, self.store.wakeups, Judge(dice, blobs))
+        self._house = Housekeeping(self.store, blobs=blobs)
+        self.files: Final = FileKeeper(self._save_file)
         self._swept_at = self.start
         self._worker_id = b""
         self._handlers: tuple[HandlerInfo, ...] = ()
         #: When something that a vanished worker held may be given to others.
         self._lapses: list[datetime] = []
+
+    def _save_file(self, claimed: Claimed, name: str, body: bytes) -> str:
+        return at_once(self.gateway.save_file(claimed.job_id, claimed.attempt, name, body))
 
     def new_id(self) -> bytes:
         """Return a time-ordered id of the kit's clock; equal tests make equal ids."""

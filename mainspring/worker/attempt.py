@@ -3,10 +3,11 @@
 import asyncio
 import contextvars
 from enum import Enum, auto
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from mainspring.app.context import Context
 from mainspring.app.declare import App
+from mainspring.app.files import FileRef
 from mainspring.app.handlers import Handler
 from mainspring.app.transaction import Finisher
 from mainspring.domain.job import Claimed
@@ -28,6 +29,18 @@ class Stop(Enum):
     LOST = auto()
 
 
+class Saver(Protocol):
+    """Keeps the files of attempts."""
+
+    def save(self, claimed: Claimed, path: str, name: str) -> FileRef:
+        """Keep a file, from a thread."""
+        ...
+
+    async def asave(self, claimed: Claimed, path: str, name: str) -> FileRef:
+        """Keep a file."""
+        ...
+
+
 class Attempt:
     """What a child keeps of an attempt that it runs. Made by the thousand: slots, no properties."""
 
@@ -36,6 +49,7 @@ class Attempt:
         "app",
         "claimed",
         "done",
+        "files",
         "finished",
         "handler",
         "line_count",
@@ -54,6 +68,8 @@ class Attempt:
         self.app = app
         self.handler: Handler = app.handlers[claimed.kind]
         self.logs = logs
+        #: Keeps its files; none where nobody can.
+        self.files: Saver | None = None
         self.started_at = started_at
         #: When its deadline, or while it is being stopped its grace, is over.
         self.wake_at = started_at + claimed.timeout_ms / 1_000
@@ -92,6 +108,7 @@ class Attempt:
             progress=self.move,
             cancelled=self.is_stopping,
             heartbeat=self.show,
+            files=None if self.files is None else self,
             finisher=self.finisher,
         )
 
@@ -106,6 +123,20 @@ class Attempt:
     def is_stopping(self) -> bool:
         """Tell whether the handler should stop."""
         return self.stop is not None or self.done
+
+    def save(self, path: str, name: str) -> FileRef:
+        """Keep a file, from a thread."""
+        self.show()
+        return self._saver().save(self.claimed, path, name)
+
+    async def asave(self, path: str, name: str) -> FileRef:
+        """Keep a file."""
+        self.show()
+        return await self._saver().asave(self.claimed, path, name)
+
+    def _saver(self) -> Saver:
+        assert self.files is not None
+        return self.files
 
     def show(self) -> None:
         """Take a sign of life."""

@@ -26,6 +26,7 @@ from mainspring.worker.claims import Slots
 from mainspring.worker.config import HAND_BACK_SECONDS, HARD_DEADLINE_MARGIN_MS, WorkerConfig
 from mainspring.worker.control import Claiming, Goodbye, Retiring, SessionEnded, ToKeeper
 from mainspring.worker.deadlines import Deadlines
+from mainspring.worker.files import FileSaver
 from mainspring.worker.isolates import IsolatePool
 from mainspring.worker.logs import LogBuffer
 from mainspring.worker.payloads import load_payload
@@ -74,6 +75,7 @@ class Child:
         self._number = number
         self._slots = Slots(config, tuple(app.handlers))
         self._logs = LogBuffer()
+        self._files = FileSaver(gateway)
         self._reporter = Reporter(gateway, self._logs)
         self._pulses = Pulses(gateway, self.stop, self._reporter.send_logs)
         self._deadlines = Deadlines(vitals, config.grace_seconds, self._on_due, monotonic)
@@ -103,6 +105,7 @@ class Child:
             self._isolates = IsolatePool(
                 config=self._config,
                 logs=self._logs,
+                files=self._files,
                 spawn=group.create_task,
                 begun=self._begun_alone,
                 finish=self.finish,
@@ -166,6 +169,7 @@ class Child:
         on_loop: list[Attempt] = []
         for job in claimed:
             attempt = Attempt(job, self._app, self._logs, now)
+            attempt.files = self._files
             self._running[job.job_id, job.attempt] = attempt
             # Its last attempt vanished with its process: run it where it can only harm itself.
             attempt.alone = job.crashes > 1 or attempt.handler.mode == "process"

@@ -6,6 +6,7 @@ from typing import Final, Generic, Literal, TypeVar, cast
 
 import msgspec
 
+from mainspring.app.files import FileRef
 from mainspring.domain.job import Claimed, HandlerInfo
 from mainspring.domain.outcome import ErrorInfo, LogLine, Outcome, Progress
 from mainspring.worker.config import WorkerConfig
@@ -133,6 +134,24 @@ class Alive(msgspec.Struct, frozen=True, tag="alive"):
     """The handler showed a sign of life."""
 
 
+class Save(msgspec.Struct, frozen=True, tag="save"):
+    """The handler has written a file that is to be kept: the path is one for both processes."""
+
+    number: int
+    path: str
+    name: str
+
+
+class Saved(msgspec.Struct, frozen=True, tag="saved"):
+    """The file is kept; or, with a code, why it is not."""
+
+    number: int
+    file: FileRef | None = None
+    code: str = ""
+    message: str = ""
+    hint: str = ""
+
+
 class Ended(msgspec.Struct, frozen=True, tag="ended"):
     """The attempt is over."""
 
@@ -143,8 +162,8 @@ ToChild = Start | Begin | Drain
 ToKeeper = Ready | Unusable | Claiming | Retiring | SessionEnded | Goodbye
 ToZygote = Fork | Signal
 FromZygote = Forked | Exited
-ToIsolate = Execute
-FromIsolate = Warm | Broken | Logged | Moved | Alive | Ended
+ToIsolate = Execute | Saved
+FromIsolate = Warm | Broken | Logged | Moved | Alive | Save | Ended
 
 TO_CHILD: Final[msgspec.json.Decoder[ToChild]] = msgspec.json.Decoder(ToChild)
 TO_KEEPER: Final[msgspec.json.Decoder[ToKeeper]] = msgspec.json.Decoder(ToKeeper)

@@ -12,13 +12,16 @@ import os
 import signal
 import socket
 import threading
+from concurrent.futures import Future
 from contextlib import AsyncExitStack
 from queue import SimpleQueue
 from typing import Any, Final
 
 from mainspring.app import signals
 from mainspring.app.declare import App
-from mainspring.domain.errors import InvalidInput
+from mainspring.app.files import FileRef
+from mainspring.domain.errors import BY_CODE, InvalidInput, MainspringError
+from mainspring.domain.job import Claimed
 from mainspring.domain.outcome import LogLine, Outcome
 from mainspring.ports.clock import monotonic
 from mainspring.worker import outcomes
@@ -33,10 +36,13 @@ from mainspring.worker.control import (
     LineBuffer,
     Logged,
     Moved,
+    Save,
+    Saved,
     ToIsolate,
     Warm,
     line,
 )
+from mainspring.worker.files import refuse_loop
 from mainspring.worker.logs import LogBuffer, capture_logging
 from mainspring.worker.threads import call
 
@@ -93,6 +99,43 @@ class Sender:
         return self._in_main
 
 
+class _FilesOverThere:
+    """Has files kept by the child process, which has the gateway and sees the same disk."""
+
+    def __init__(self, send: Sender) -> None:
+        self._send = send
+        self._guard = threading.Lock()
+        self._asked: dict[int, Future[FileRef]] = {}
+        self._made = 0
+
+    def save(self, claimed: Claimed, path: str, name: str) -> FileRef:
+        refuse_loop()
+        return self._ask(path, name).result()
+
+    async def asave(self, claimed: Claimed, path: str, name: str) -> FileRef:
+        return await asyncio.wrap_future(self._ask(path, name))
+
+    def hear(self, word: Saved) -> None:
+        with self._guard:
+            asked = self._asked.pop(word.number, None)
+        if asked is None or not asked.set_running_or_notify_cancel():
+            return
+        if word.file is not None:
+            asked.set_result(word.file)
+        else:
+            kind = BY_CODE.get(word.code, MainspringError)
+            asked.set_exception(kind(word.message, hint=word.hint))
+
+    def _ask(self, path: str, name: str) -> "Future[FileRef]":
+        asked: Future[FileRef] = Future()
+        with self._guard:
+            self._made += 1
+            number = self._made
+            self._asked[number] = asked
+        self._send(Save(number, path, name))
+        return asked
+
+
 class _IsolatedAttempt(Attempt):
     """An attempt that tells its progress as it comes, but not more often than anyone can see."""
 
@@ -134,6 +177,7 @@ class Isolate:
         self._app = app
         self._send = Sender(connection)
         self._logs = _SocketLog(self._send)
+        self._files = _FilesOverThere(self._send)
         self._asked: SimpleQueue[Execute] = SimpleQueue()
         self._attempt: Attempt | None = None
         self._running: asyncio.Task[Any] | None = None
@@ -154,6 +198,7 @@ class Isolate:
             while True:
                 word = self._asked.get()
                 attempt = _IsolatedAttempt(word, self._app, self._logs, self._send)
+                attempt.files = self._files
                 outcome = contextvars.copy_context().run(self._perform, attempt, runner, deps)
                 attempt.send_progress()
                 self._send(Ended(outcome))
@@ -214,7 +259,10 @@ class Isolate:
         with contextlib.suppress(ConnectionError):
             while received := self._connection.recv(_RECEIVED_BYTES):
                 for word in words.feed(received):
-                    self._asked.put(word)
+                    if isinstance(word, Saved):
+                        self._files.hear(word)
+                    else:
+                        self._asked.put(word)
         # The child has gone: nobody waits for what runs here.
         os._exit(0)
 

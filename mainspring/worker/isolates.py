@@ -11,9 +11,10 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
+from mainspring.domain.errors import MainspringError
 from mainspring.domain.outcome import Cancelled, ErrorInfo, Failed, Lost, Outcome
 from mainspring.worker import outcomes, processes
-from mainspring.worker.attempt import Attempt
+from mainspring.worker.attempt import Attempt, Saver
 from mainspring.worker.config import WorkerConfig
 from mainspring.worker.control import (
     FROM_ISOLATE,
@@ -30,6 +31,8 @@ from mainspring.worker.control import (
     FromZygote,
     Logged,
     Moved,
+    Save,
+    Saved,
     Signal,
     Warm,
     line,
@@ -71,6 +74,7 @@ class IsolatePool:
         *,
         config: WorkerConfig,
         logs: LogBuffer,
+        files: Saver,
         spawn: Spawn,
         begun: Callable[[Attempt], None],
         finish: Callable[[Attempt, Outcome], None],
@@ -79,6 +83,7 @@ class IsolatePool:
         self._command = (sys.executable, "-m", "mainspring.worker.zygote")
         self._config = config
         self._logs = logs
+        self._files = files
         self._spawn = spawn
         self._begun = begun
         self._finish = finish
@@ -206,8 +211,8 @@ class IsolatePool:
             case Broken(error=error):
                 isolate.retired = True
                 self._fail_one(error)
-            case Logged() | Moved() | Alive():
-                self._hear_meanwhile(attempt, word)
+            case Logged() | Moved() | Alive() | Save():
+                self._hear_meanwhile(isolate, word)
             case Ended(outcome=outcome):
                 isolate.attempt = None
                 if isolate.retired or self._is_used_up(isolate) or self._is_suspect(attempt):
@@ -216,8 +221,9 @@ class IsolatePool:
                     self._finish(attempt, _translated(attempt, outcome))
                 self._assign()
 
-    def _hear_meanwhile(self, attempt: Attempt | None, word: Logged | Moved | Alive) -> None:
+    def _hear_meanwhile(self, isolate: _Isolate, word: Logged | Moved | Alive | Save) -> None:
         """Take what an attempt tells while it runs; each word is a sign of life."""
+        attempt = isolate.attempt
         if isinstance(word, Logged):
             self._logs.add(word.line)
         if attempt is None:
@@ -225,6 +231,18 @@ class IsolatePool:
         attempt.show()
         if isinstance(word, Moved):
             attempt.progress = word.progress
+        elif isinstance(word, Save):
+            self._spawn(self._save(isolate, attempt, word))
+
+    async def _save(self, isolate: _Isolate, attempt: Attempt, word: Save) -> None:
+        """Keep a file for an isolate, which has no gateway, and tell it how that went."""
+        try:
+            kept = await self._files.asave(attempt.claimed, word.path, word.name)
+            answer = Saved(word.number, kept)
+        except MainspringError as error:
+            answer = Saved(word.number, None, error.code, error.message, error.hint)
+        if isolate.channel is not None:
+            isolate.channel.send(answer)
 
     def _is_used_up(self, isolate: _Isolate) -> bool:
         limit = self._config.max_jobs_per_child

@@ -1,7 +1,7 @@
 """The examples of the SDK as a real worker runs them."""
 
 import contextlib
-import threading
+import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from mainspring import App, Context, Fail, Failure, Retry, RetryAfter, Snooze, backoff
+from mainspring import App, Context, Fail, Failure, FileRef, Retry, RetryAfter, Snooze, backoff
 
 
 @dataclass
@@ -22,9 +22,6 @@ class Deps:
 @asynccontextmanager
 async def resources() -> AsyncIterator[Deps]:
     yield Deps({"tea": 3}, ["resources"])
-
-
-TRACED = threading.local()
 
 
 class TracingMiddleware:
@@ -87,12 +84,16 @@ class ReportSpec(msgspec.Struct, frozen=True):
 
 
 @app.job(timeout="2h", heartbeat="30s")
-def export(ctx: Context, report: ReportSpec) -> int:
-    for page in range(report.pages):
-        ctx.raise_if_cancelled()
-        ctx.progress(page + 1, report.pages, "writing")
-        ctx.log.info("page written", page=page)
-    return report.pages
+def export(ctx: Context, report: ReportSpec) -> FileRef:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "report.csv"
+        with path.open("w") as file:
+            for page in range(report.pages):
+                ctx.raise_if_cancelled()  # cooperative; also ends after timeout or lost lease
+                ctx.progress(page + 1, report.pages, "writing")
+                ctx.log.info("page written", page=page)
+                file.write(f"{report.name},{page},{ctx.idempotency_key}\n")
+        return ctx.save_file(path)  # a large result becomes a reference
 
 
 # --- 11 -----------------------------------------------------------------------------------------

@@ -9,13 +9,16 @@ import pytest
 from mainspring import (
     AsyncClient,
     Client,
+    DuplicateJob,
     Event,
+    FileRef,
     Handle,
     InvalidInput,
     JobDead,
     JobFailed,
     NotFound,
     ResultTimeout,
+    testing,
 )
 from mainspring.domain.ids import show_job
 from mainspring.domain.job import Priority
@@ -60,6 +63,48 @@ def test_2_options(blocking: Client) -> None:
     assert (job.state, job.priority) == (JobState.SCHEDULED, Priority.HIGH)
     assert job.backoff is not None
     assert job.backoff.full_jitter
+
+
+def test_3_context(blocking: Client, tmp_path: Path) -> None:
+    handle = export.submit(ReportSpec("r"))
+    kept = handle.result(timeout="1m")
+    assert (kept.name, kept.size_bytes) == ("report.csv", len(f"r,0,{handle.id}\n") * 2)
+    assert blocking.files.read(kept) == f"r,0,{handle.id}\nr,1,{handle.id}\n".encode()
+    blocking.files.save(kept, tmp_path / "copy.csv")
+    assert (tmp_path / "copy.csv").read_bytes() == blocking.files.read(kept)
+    for wrong in (FileRef("x"), FileRef("x", 1, "payload/default/2026-01-01/job_x#1#ab")):
+        with pytest.raises(InvalidInput, match="is no reference to a file"):
+            blocking.files.read(wrong)
+    with pytest.raises(InvalidInput, match="'x' is no FileRef"):
+        blocking.files.read("x")  # type: ignore[arg-type]  # wrong on purpose
+
+
+def test_3_alone(tmp_path: Path) -> None:
+    ctx = testing.context(attempt=2)
+    assert export.run(ReportSpec("r"), ctx=ctx) == FileRef("report.csv")
+    assert ctx.files["report.csv"].startswith(b"r,0,job_")
+    with pytest.raises(InvalidInput, match=r"nothing\.csv cannot be read: No such file"):
+        ctx.save_file(tmp_path / "nothing.csv")
+    with pytest.raises(InvalidInput, match="'' is no name of a file"):
+        ctx.save_file(tmp_path / "nothing.csv", name="")
+
+
+def test_2_unique(blocking: Client) -> None:
+    unique = resize.options(unique=True, delay="1h")
+    first = unique.submit("unique")
+    again = unique.submit("unique")
+    assert (again.id, again.created) == (first.id, False)
+    with pytest.raises(DuplicateJob) as caught:
+        unique.options(on_duplicate="reject").submit("unique")
+    assert caught.value.handle == first
+    assert caught.value.handle.get().state is JobState.SCHEDULED
+    replaced = unique.options(on_duplicate="replace", priority="low").submit("unique")
+    assert replaced.id == first.id
+    assert first.get().priority == Priority.LOW
+    stock = sync_stock.options(delay="15m", key="stock-4", on_duplicate="replace")
+    earlier = stock.submit(4)
+    later = stock.submit(4, full=True)
+    assert (later.id, earlier.get().payload) == (earlier.id, b'{"shop_id":4,"full":true}')
 
 
 def test_8_fan_out(blocking: Client) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from mainspring.dispatcher.gateway import LocalGateway
 from mainspring.dispatcher.judgement import fixed_dice
-from mainspring.domain.errors import ConnectionFailed, OutcomeUnknown
+from mainspring.domain.errors import ConnectionFailed, LeaseLost, OutcomeUnknown
 from mainspring.domain.ids import show_job
 from mainspring.domain.job import Backoff, HandlerInfo, JobFilter, JobView
 from mainspring.domain.limits import DELAY_SECONDS_MAX, ERROR_BYTES_MAX, INLINE_BYTES_MAX
@@ -392,3 +392,10 @@ async def test_an_absent_object_store_holds_up_only_what_needs_it(
     blobs.is_away = False
     assert await gateway.report(reports) == [True, True]
     assert (await store.get_states([large.job_id]))[large.job_id] is JobState.SUCCEEDED
+
+
+async def test_a_file_is_kept_only_for_an_attempt_that_is_held(
+    gateway: LocalGateway, store: Store, blobs: LocalBlobs
+) -> None:
+    with pytest.raises(LeaseLost, match="is not held here"):
+        await gateway.save_file(new_job_id(), 1, "report.csv", b"1")

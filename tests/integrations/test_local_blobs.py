@@ -202,3 +202,18 @@ def test_any_key_of_its_alphabet_round_trips_or_is_refused(
         assert await blobs.get(reference) == body
 
     asyncio.run(play())
+
+
+async def test_keys_are_listed_in_pages_and_deleted(blobs: LocalBlobs) -> None:
+    keys = ["files/a/1/x-1", "files/a/1/x.2", "files/a/2/y", "files/b/1/z", "files/c"]
+    for key in [*keys, "payload/a"]:
+        await blobs.put(key, b"1")
+    found: list[str] = []
+    while page := await blobs.list_keys("files/", after=found[-1] if found else "", limit=2):
+        found += page
+    assert sorted(found) == sorted(keys)
+    assert await blobs.list_keys("nothing/", after="", limit=2) == []
+    await blobs.delete_keys([keys[0], keys[3], "files/none/1/n"])
+    assert sorted(await blobs.list_keys("files/", after="", limit=9)) == sorted(
+        {*keys} - {keys[0], keys[3]}
+    )

@@ -151,3 +151,19 @@ def test_opening_sends_nothing(address: str, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "k")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "s")
     assert isinstance(open_blobs(address), ObjectBlobs)
+
+
+@pytest.mark.s3
+async def test_keys_are_listed_in_pages_and_deleted(blobs: ObjectBlobs) -> None:
+    keys = ["files/a/1/x-1", "files/a/1/x.2", "files/a/2/y", "files/b/1/z", "files/c"]
+    for key in [*keys, "payload/a"]:
+        await blobs.put(key, b"1")
+    found: list[str] = []
+    while page := await blobs.list_keys("files/", after=found[-1] if found else "", limit=2):
+        found += page
+    assert sorted(found) == sorted(keys)
+    assert await blobs.list_keys("nothing/", after="", limit=2) == []
+    await blobs.delete_keys([keys[0], keys[3], "files/none/1/n"])
+    assert sorted(await blobs.list_keys("files/", after="", limit=9)) == sorted(
+        {*keys} - {keys[0], keys[3]}
+    )

@@ -5,9 +5,14 @@ from typing import Any
 
 import pytest
 
+from mainspring.domain.errors import NotFound
+from mainspring.domain.ids import show_attempt
+from mainspring.domain.references import file_key
 from mainspring.domain.states import JobState
 from mainspring.integrations.local_blobs import LocalBlobs
+from mainspring.maintenance.files import FileSweeper
 from mainspring.maintenance.retention import KEEP_DAYS, Housekeeping
+from mainspring.ports.entropy import new_job_id
 from mainspring.ports.store import Store
 from mainspring.store.postgres import open_postgres
 from mainspring.store.sqlite import open_sqlite
@@ -208,3 +213,41 @@ async def test_objects_that_cannot_be_deleted_stop_nothing_that_follows(
         await sweep_all(Housekeeping(store, blobs=away))
     await sweep_all(Housekeeping(store, blobs=blobs))
     assert await counts(store) == {}
+
+
+async def test_saved_files_go_with_their_jobs(
+    store: Store, clock: SettableClock, blobs: LocalBlobs
+) -> None:
+    gone, kept = await start(store), await start(store)
+    day = clock.now().date().isoformat()
+    references = {}
+    for claimed in (gone, kept):
+        shown = show_attempt(claimed.job_id, claimed.attempt)
+        body = shown.encode()
+        references[claimed.job_id] = await blobs.put(
+            file_key("default", day, shown, "report.csv", body), body
+        )
+    strange = await blobs.put("files/not/ours", b"1")
+    house = Housekeeping(store, blobs=blobs)
+    await store.settle([settlement(gone)])
+    assert (await house.sweep()).files == 0
+    clock.advance(timedelta(days=KEEP_DAYS[JobState.SUCCEEDED] + _SLACK_DAYS))
+    files = 0
+    for _ in range(3):
+        files += (await house.sweep()).files
+    assert files == 1
+    assert await store.get_job(gone.job_id) is None
+    with pytest.raises(NotFound):
+        await blobs.get(references[gone.job_id])
+    assert await blobs.get(references[kept.job_id])
+    assert await blobs.get(strange) == b"1"
+
+
+async def test_many_files_are_walked_through_in_steps(store: Store, tmp_path: Path) -> None:
+    blobs = LocalBlobs(str(tmp_path / "blobs"))
+    for number in range(5):
+        shown = show_attempt(new_job_id(), number)
+        await blobs.put(file_key("default", "2026-01-01", shown, "f", b"1"), b"1")
+    sweeper = FileSweeper(store, blobs, keys_a_step=2)
+    assert [await sweeper.step() for _ in range(3)] == [(2, True), (2, True), (1, False)]
+    assert await sweeper.step() == (0, False)

@@ -56,6 +56,9 @@ def test_10_stream(mainspring: Kit) -> None:
     mainspring.drain()
     events = list(mainspring.client.jobs.follow(handle.id))
     assert [event.kind for event in events if event.kind != "progress"] == ["log"] * 4 + ["state"]
+    kept = handle.result()
+    assert kept.name == "report.csv"
+    assert mainspring.client.files.read(kept).count(b"\n") == 2
 
 
 def test_11_errors(mainspring: Kit, tmp_path: Path) -> None:

@@ -19,7 +19,9 @@ from typing import Any
 
 from mainspring.app.context import Context
 from mainspring.app.declare import App
+from mainspring.app.files import FileRef
 from mainspring.app.signals import Cancelled, Fail, RetryAfter, Snooze
+from mainspring.domain.errors import Conflict
 
 
 def say(*words: object) -> None:
@@ -170,6 +172,37 @@ def misbehave_in_thread(how: str) -> None:
 @app.job(isolated=True)
 def misbehave_alone(how: str) -> None:
     _raise(how)
+
+
+# --- Those that save files ----------------------------------------------------------------------
+
+
+def _written(path: str) -> str:
+    Path(path).write_bytes(b"a,b\n" * 100_000)
+    return path
+
+
+@app.job()
+def save_in_thread(ctx: Context, path: str, name: str) -> FileRef:
+    return ctx.save_file(_written(path), name=name)
+
+
+@app.job(isolated=True)
+def save_alone(ctx: Context, path: str, name: str) -> FileRef:
+    return ctx.save_file(_written(path), name=name)
+
+
+@app.job()
+async def save(ctx: Context, path: str, name: str) -> FileRef:
+    with contextlib.suppress(Conflict):
+        ctx.save_file(path)
+        say("blocked")
+    return await ctx.asave_file(_written(path), name=name)
+
+
+@app.job(isolated=True)
+async def save_alone_async(ctx: Context, path: str, name: str) -> FileRef:
+    return await ctx.asave_file(_written(path), name=name)
 
 
 # --- Those that must show signs of life ---------------------------------------------------------

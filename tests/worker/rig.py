@@ -60,6 +60,7 @@ class FakeStore:
         self.draining: list[bytes] = []
         self.deaths: list[tuple[int, str]] = []
         self.stale: list[Report] = []
+        self.files: dict[str, bytes] = {}
         self.beats = 0
         self.drain_wanted = False
         self.calls: list[str] = []
@@ -217,6 +218,12 @@ class FakeStore:
     async def payload(self, claimed: Claimed) -> bytes:
         return claimed.payload
 
+    async def save_file(self, job_id: bytes, attempt: int, name: str, body: bytes) -> str:
+        if name == "refused":
+            raise BY_CODE["invalid_setting"]("no object store", hint="give it one")
+        self.files[name] = body
+        return f"kept-{name}"
+
     async def report(self, reports: Sequence[Report]) -> list[bool]:
         answers = []
         for report in reports:
@@ -320,6 +327,7 @@ _TYPES: Mapping[str, tuple[Any, ...]] = {
     "claim": (ClaimAsk,),
     "payload": (Claimed,),
     "report": (list[Report],),
+    "save_file": (bytes, int, str, bytes),
     "pulse": (bytes, list[tuple[bytes, int]], list[Progress]),
     "append_logs": (list[LogLine],),
     "wait_for_work": (bytes, list[str], float),
