@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Any, Final, Self
 
-from mainspring.app.declare import App
+from mainspring.app.declare import App, Call
 from mainspring.app.durations import milliseconds
 from mainspring.app.handlers import Handler
 from mainspring.domain.errors import InvalidInput, NaiveDatetime
@@ -115,13 +115,16 @@ class Kit:
         self._bench.use_deps(app, deps)
 
     @property
-    def dice(self) -> float:
-        """Return what the dice of jitter show: 0.0, the shortest back-off, unless set."""
+    def dice(self) -> float | None:
+        """Return what the dice of jitter show: from 0.0, the shortest back-off, to below 1.0.
+
+        ``None``, as it is unless set: there is no jitter, each back-off is as it was declared.
+        """
         return self._world.dice
 
     @dice.setter
-    def dice(self, shows: float) -> None:
-        if not 0 <= shows < 1:
+    def dice(self, shows: float | None) -> None:
+        if shows is not None and not 0 <= shows < 1:
             raise InvalidInput(f"dice: {shows} is not at least 0 and below 1")
         self._world.dice = shows
 
@@ -367,11 +370,15 @@ class Kit:
     ) -> Snapshot:
         """Assert that a job was submitted with these arguments and options; return the first.
 
-        What is not named is not looked at. Options: ``delay``, ``at``, ``queue``, ``priority``,
-        ``key``, ``unique``, ``tenant``, ``effect_key``, ``timeout``, ``max_attempts``. ``times``
-        counts those that match, and is at least 1; for none there is ``refute_submitted``.
+        What is not named is not looked at; instead of a job and arguments, a call may be given:
+        ``charge.call(1).options(delay="10m")``. Options: ``delay``, ``at``, ``queue``,
+        ``priority``, ``key``, ``unique``, ``tenant``, ``effect_key``, ``timeout``,
+        ``max_attempts``. ``times`` counts those that match, and is at least 1; for none there is
+        ``refute_submitted``.
         """
         __tracebackhide__ = True
+        if times is not None and "times" in self._handler(job).codec.signature.parameters:
+            expected, times = expected | {"times": times}, None
         if times is not None:
             check_range("times", times, 1, SUBMIT_JOBS_MAX)
         wish, of_kind, matching = self._matching(job, args, expected)
@@ -394,6 +401,8 @@ class Kit:
         self, job: Target, args: tuple[Any, ...], expected: dict[str, Any]
     ) -> tuple[Expected, list[Sent], list[Sent]]:
         wish = Expected(self._handler(job), args, expected)
+        if isinstance(job, Call):
+            wish.take(job.submission)
         of_kind = self._sent(wish.kind)
         return wish, of_kind, [sent for sent in of_kind if not wish.differences(sent)]
 

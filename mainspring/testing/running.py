@@ -9,7 +9,8 @@ import asyncio
 import contextvars
 import logging
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager, suppress
 from datetime import datetime, timedelta
 from enum import Enum, auto
 from types import TracebackType
@@ -214,7 +215,7 @@ class Here:
 
     def __init__(self) -> None:
         """Start nothing; the loop comes with the first async handler or lifespan."""
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._runner: asyncio.Runner | None = None
         self._lifespans: dict[int, _Lifespan] = {}
 
     async def run(self, attempt: KitAttempt, deps: object) -> Outcome:
@@ -237,28 +238,34 @@ class Here:
 
     def close(self) -> None:
         """Leave the lifespans, the last entered first, and close the loop."""
-        loop, self._loop = self._loop, None
-        if loop is None:
+        runner, self._runner = self._runner, None
+        if runner is None:
             return
         lifespans = list(self._lifespans.values())
         self._lifespans.clear()
-        try:
-            for lifespan in reversed(lifespans):
-                loop.run_until_complete(lifespan.leave())
-            loop.run_until_complete(loop.shutdown_asyncgens())
-        finally:
-            loop.close()
+
+        def leave() -> None:
+            try:
+                for lifespan in reversed(lifespans):
+                    runner.get_loop().run_until_complete(lifespan.leave())
+            finally:
+                # What handlers have left behind on the loop is cancelled.
+                runner.close()
+
+        off_loop(leave)
 
     def _complete(self, work: Coroutine[Any, Any, T]) -> T:
-        if self._loop is None:
-            self._loop = asyncio.new_event_loop()
-        if self._loop.is_running():
+        if self._runner is None:
+            # With a factory it does not make its loop the thread's own.
+            self._runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
+        loop = self._runner.get_loop()
+        if loop.is_running():
             work.close()
             raise Conflict(
                 "an async handler cannot be run from inside another one here",
                 hint="submit it and drain after the first has ended, or await adrain() in the test",
             )
-        return self._loop.run_until_complete(work)
+        return loop.run_until_complete(work)
 
 
 class _Lifespan:
@@ -327,6 +334,23 @@ class OnLoop:
         if id(app) not in self._deps:
             self._deps[id(app)] = await self._stack.enter_async_context(app.lifespan())
         return self._deps[id(app)]
+
+
+def is_on_loop() -> bool:
+    """Tell whether an event loop runs in this thread."""
+    with suppress(RuntimeError):
+        asyncio.get_running_loop()
+        return True
+    return False
+
+
+def off_loop(work: Callable[[], None]) -> None:
+    """Run work in this thread, or in another one while this one's loop is held up."""
+    if not is_on_loop():
+        work()
+        return
+    with ThreadPoolExecutor(1, "mainspring-testing") as beside:
+        beside.submit(work).result()
 
 
 @contextmanager

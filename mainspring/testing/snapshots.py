@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any, Final
@@ -10,6 +11,7 @@ import msgspec
 
 from mainspring.app.durations import words
 from mainspring.app.handlers import Handler
+from mainspring.domain.errors import MainspringError
 from mainspring.domain.ids import show_job
 from mainspring.domain.job import JobView, Priority
 from mainspring.domain.outcome import ErrorInfo
@@ -47,9 +49,10 @@ class Snapshot:
 
     @cached_property
     def args(self) -> dict[str, Any]:
-        """Return the arguments that were submitted, in the types of the handler."""
+        """Return the arguments that were submitted, in the types of the handler if they fit."""
         if self._handler is not None:
-            return self._handler.decode(self.view.payload)
+            with suppress(MainspringError):
+                return self._handler.decode(self.view.payload)
         found = msgspec.json.decode(self.view.payload)
         return found if isinstance(found, dict) else {}
 

@@ -10,9 +10,11 @@ import msgspec
 
 from mainspring.app.durations import milliseconds
 from mainspring.app.handlers import Handler
+from mainspring.app.uniqueness import check_unique, unique_key
 from mainspring.domain.errors import InvalidInput, InvalidPayload, MainspringError, NaiveDatetime
 from mainspring.domain.job import Priority
 from mainspring.domain.names import priority_of
+from mainspring.ports.gateway import Submission
 from mainspring.testing.snapshots import duration_words
 from mainspring.testing.world import Sent
 
@@ -60,14 +62,38 @@ class Expected:
             name: _wanted(name, value) for name, value in options.items() if value is not None
         }
 
+    def take(self, wanted: Submission) -> None:
+        """Expect what a call would submit: all of its arguments, and the options it names."""
+        self.arguments = self.handler.decode(wanted.payload) | self.arguments
+        given: dict[str, Any] = {
+            "queue": wanted.queue,
+            "priority": None if wanted.priority is None else priority_of(wanted.priority),
+            "delay": _duration(wanted.delay_ms),
+            "at": None if wanted.due_at is None else datetime.fromisoformat(wanted.due_at),
+            "timeout": _duration(wanted.timeout_ms),
+            "max_attempts": wanted.max_attempts,
+            "effect_key": wanted.effect_key,
+            "key": wanted.key,
+            "unique": wanted.unique_key,
+        }
+        chosen = {name: value for name, value in given.items() if value is not None}
+        self.options = chosen | self.options
+
     def differences(self, sent: Sent) -> list[str]:
         """Return what differs, in words; nothing when the submission is as expected."""
         found = self._argument_differences(sent)
-        for name, wanted in self.options.items():
+        for name, given in self.options.items():
             actual = _actual(name, sent)
+            is_asked = name == "unique" and isinstance(given, bool | tuple)
+            wanted = self._unique(given, sent) if is_asked else given
             if actual != wanted:
                 found.append(f"{name}: {_shown(name, actual)}, expected {_shown(name, wanted)}")
         return found
+
+    def _unique(self, wanted: bool | tuple[str, ...], sent: Sent) -> str | None:  # noqa: FBT001 - what unique= takes
+        if wanted is False:
+            return None
+        return unique_key(wanted, self.kind, self.handler.codec.members(sent.job.payload))
 
     def _argument_differences(self, sent: Sent) -> list[str]:
         if not self.arguments:
@@ -120,6 +146,8 @@ def _wanted(name: str, value: Any) -> Any:
             return value
         case "priority":
             return priority_of(value)
+        case "unique":
+            return False if value is False else check_unique(value)
         case _:
             return value
 
@@ -136,9 +164,13 @@ def _actual(name: str, sent: Sent) -> Any:
         case "key":
             return job.submission_key
         case "unique":
-            return getattr(job, "unique_key", None)
+            return job.unique_key
         case _:
             return getattr(job, name)
+
+
+def _duration(found_ms: int | None) -> timedelta | None:
+    return None if found_ms is None else timedelta(milliseconds=found_ms)
 
 
 def _shown(name: str, value: Any) -> str:

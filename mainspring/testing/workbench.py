@@ -6,8 +6,6 @@ another one runs (a handler that waits for the result of its own submission) are
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
@@ -28,6 +26,8 @@ from mainspring.testing.running import (
     Plan,
     When,
     captured_logging,
+    is_on_loop,
+    off_loop,
 )
 from mainspring.testing.targets import Target, is_one, job_id_of, kind_of
 from mainspring.testing.world import World, at_once
@@ -188,11 +188,16 @@ class Workbench:
         if limit is not None:
             check_range("limit", limit, 1, _LIMIT_MAX)
         kinds = None if job is None else (self.known(kind_of(job)).kind,)
+        if queue is not None and queue not in self._world.queues():
+            raise InvalidInput(
+                f"queue: no job and no handler is in {queue!r}",
+                hint=suggestion(queue, sorted(self._world.queues())),
+            )
         return Wish(kinds, None if queue is None else (queue,), limit, raises)
 
     def here(self, work: Callable[[Place], Coroutine[Any, Any, None]]) -> None:
         """Run work in this thread; refuse where that would stop the loop of the test."""
-        if _on_loop():
+        if is_on_loop():
             raise Conflict(
                 "this would run jobs inside a running event loop, and stop it",
                 hint="in an async test: await mainspring.adrain(), or mainspring.aadvance(...)",
@@ -315,7 +320,7 @@ class Workbench:
     def after_submit(self) -> None:
         """Run what is due, if jobs are run at once and none is under way."""
         if self.is_inline and not self._running:
-            self._here_or_beside(lambda: at_once(self.work(self._here, self._inline())))
+            off_loop(lambda: at_once(self.work(self._here, self._inline())))
 
     async def after_asubmit(self) -> None:
         """Do what ``after_submit`` does, on the loop."""
@@ -327,7 +332,7 @@ class Workbench:
 
     def progress(self, job: JobView) -> None:
         """Run what is due until the job has moved on, for somebody who waits for its end."""
-        self._here_or_beside(lambda: at_once(self._move_on(self._here, job)))
+        off_loop(lambda: at_once(self._move_on(self._here, job)))
 
     async def aprogress(self, job: JobView) -> None:
         """Do what ``progress`` does, on the loop."""
@@ -349,21 +354,6 @@ class Workbench:
         else:
             hint = "move the clock until its lease has run out: mainspring.advance(...)"
         raise Conflict(f"{name} is {job.state.value}, and nothing runs it by itself", hint=hint)
-
-    def _here_or_beside(self, work: Callable[[], None]) -> None:
-        """Run work in this thread, or in another one while this one's loop is held up."""
-        if not _on_loop():
-            work()
-            return
-        with ThreadPoolExecutor(1, "mainspring-testing") as beside:
-            beside.submit(work).result()
-
-
-def _on_loop() -> bool:
-    with suppress(RuntimeError):
-        asyncio.get_running_loop()
-        return True
-    return False
 
 
 def _is_for_the_test(error: BaseException | None) -> bool:

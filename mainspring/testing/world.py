@@ -6,6 +6,7 @@ event loop.
 """
 
 import heapq
+from collections import deque
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple, TypeVar
@@ -17,8 +18,10 @@ from mainspring.dispatcher.gateway import LocalGateway
 from mainspring.dispatcher.judgement import Judge, fixed_dice
 from mainspring.dispatcher.recovery import Recovery
 from mainspring.domain.job import (
+    Backoff,
     Claimed,
     HandlerInfo,
+    Held,
     JobFilter,
     JobView,
     NewJob,
@@ -59,6 +62,11 @@ def at_once(work: Coroutine[Any, Any, T]) -> T:
         return result
     work.close()
     raise AssertionError(f"{work} waits for something")
+
+
+def neutral_roll(backoff: Backoff | None) -> float:
+    """Return what dice must show so that a back-off is what it is without jitter."""
+    return 1.0 if backoff is not None and backoff.full_jitter else 0.0
 
 
 class Sent(NamedTuple):
@@ -123,6 +131,8 @@ class RecordedStore(SqliteStore):
         self.ended: list[Ended] = []
         self.kinds: dict[bytes, str] = {}
         self.queues: set[str] = set()
+        #: What the dice must show so that the next judgements add no jitter.
+        self.neutral: deque[float] = deque()
 
     async def submit(self, jobs: Sequence[NewJob], *, repeated: bool = False) -> list[Receipt]:
         """Insert, and write down."""
@@ -131,6 +141,18 @@ class RecordedStore(SqliteStore):
             if not receipt.conflict and not receipt.duplicate:
                 self._note(job, receipt)
         return receipts
+
+    async def expired(self, limit: int) -> list[Held]:
+        """Find them, and prepare for their judgement."""
+        return self._prepared(await super().expired(limit))
+
+    async def held_by(self, worker_id: bytes, child: int | None = None) -> list[Held]:
+        """Find them, and prepare for their judgement."""
+        return self._prepared(await super().held_by(worker_id, child))
+
+    def _prepared(self, held: list[Held]) -> list[Held]:
+        self.neutral = deque(neutral_roll(job.backoff) for job in held)
+        return held
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[Settled]:
         """Settle, and write down."""
@@ -200,14 +222,14 @@ class World:
         """Build all of it, at an instant."""
         self.clock: Final = SettableClock(start)
         self.start: Final = self.clock.now()
-        #: What the dice show: 0.0 is the shortest back-off, just below 1.0 the longest.
-        self.dice = 0.0
+        #: What the dice of jitter show; ``None``: what leaves each back-off as it is declared.
+        self.dice: float | None = None
         self._made = 0
         engine = DirectEngine(self.clock)
         self.store: Final = RecordedStore(engine, self.clock)
         at_once(engine.open())
         at_once(self.store.migrate(phase="all"))
-        dice = fixed_dice(lambda: self.dice, self.new_id)
+        dice = fixed_dice(self._roll, self.new_id)
         blobs = MemoryBlobs()
         self.desk: Final = KitDesk(self.store, blobs=blobs, new_id=self.new_id)
         self.gateway: Final = LocalGateway(
@@ -229,6 +251,10 @@ class World:
         """Return a time-ordered id of the kit's clock; equal tests make equal ids."""
         self._made += 1
         return id_at(self.clock.now(), self._made)
+
+    def _roll(self) -> float:
+        neutral = self.store.neutral.popleft() if self.store.neutral else 0.0
+        return neutral if self.dice is None else self.dice
 
     def _seconds(self) -> float:
         return (self.clock.now() - self.start).total_seconds()
@@ -304,6 +330,7 @@ class World:
 
     async def report(self, claimed: Claimed, outcome: Outcome) -> bool:
         """Hand in an outcome; False when the attempt no longer held its job."""
+        self.store.neutral = deque([neutral_roll(claimed.backoff)])
         report = Report(claimed.job_id, claimed.attempt, outcome)
         return (await self.gateway.report([report]))[0]
 

@@ -6,6 +6,7 @@ from unittest.mock import ANY
 
 import pytest
 
+from mainspring import App
 from mainspring.domain.errors import InvalidDuration, InvalidInput, InvalidPayload, NaiveDatetime
 from mainspring.testing.kit import Kit
 from tests.testing import shop
@@ -65,6 +66,38 @@ def test_unique_keys_are_compared(mainspring: Kit) -> None:
     shop.charge.options(unique="order-1").submit(1)
     mainspring.assert_submitted(shop.charge, unique="order-1")
     mainspring.refute_submitted(shop.charge, unique="order-2")
+
+
+def test_unique_may_be_told_as_it_was_asked(mainspring: Kit) -> None:
+    shop.charge.options(unique=True).submit(1)
+    shop.charge.options(unique=("order_id",)).submit(2)
+    shop.charge.submit(3)
+    mainspring.assert_submitted(shop.charge, 1, unique=True, times=1)
+    mainspring.assert_submitted(shop.charge, unique=("order_id",), times=1)
+    mainspring.assert_submitted(shop.charge, unique=False, times=1)
+    mainspring.refute_submitted(shop.charge, 3, unique=True)
+
+
+def test_a_call_stands_for_all_that_it_says(mainspring: Kit) -> None:
+    at = datetime(2027, 1, 31, tzinfo=UTC)
+    shop.send.options(delay="10m", priority="low").submit("ada", at=at)
+    mainspring.assert_submitted(shop.send.call("ada", at=at).options(delay="10m", priority="low"))
+    mainspring.assert_submitted(shop.send.call("ada"))
+    mainspring.refute_submitted(shop.send.call("ada").options(delay="11m"))
+    mainspring.refute_submitted(shop.send.call("bob"))
+    mainspring.refute_submitted(shop.send.call("ada").options(at=mainspring.now))
+
+
+def test_a_parameter_called_times(mainspring: Kit) -> None:
+    app = App("clash")
+
+    @app.job()
+    def repeat(times: int) -> None: ...
+
+    mainspring.install(app)
+    repeat.submit(3)
+    mainspring.assert_submitted(repeat, times=3)
+    mainspring.refute_submitted(repeat, times=1)
 
 
 def test_delay_and_at_are_two_ways_to_say_when(mainspring: Kit) -> None:

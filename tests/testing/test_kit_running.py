@@ -1,5 +1,6 @@
 """Jobs run for real: in both modes, from both kinds of tests, with what they depend on."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -136,6 +137,28 @@ def test_dependencies_may_be_a_tests_own(mainspring: Kit) -> None:
     assert handle.result() == "fake took 4 USD"
     assert fake.charged == [4]
     assert shop.opened == []
+
+
+async def test_what_handlers_leave_on_the_loop_is_cancelled() -> None:
+    app = App("careless")
+    ended: list[str] = []
+    kept: list[asyncio.Task[None]] = []
+
+    async def linger() -> None:
+        try:
+            await asyncio.sleep(3_600)
+        finally:
+            ended.append("cancelled")
+
+    @app.job()
+    async def careless() -> None:
+        kept.append(asyncio.create_task(linger()))
+        await asyncio.sleep(0)
+
+    with Kit(app, mode="inline"):
+        careless.submit()
+        assert ended == []
+    assert ended == ["cancelled"]
 
 
 def test_a_lifespan_that_fails_is_raised_and_loses_no_job() -> None:
@@ -341,6 +364,9 @@ def test_bad_input_is_named(mainspring: Kit) -> None:
         mainspring.job(shop.send)
     with pytest.raises(InvalidInput, match="is no App"):
         mainspring.install("shop")  # type: ignore[arg-type]  # on purpose
+    with pytest.raises(InvalidInput, match="no handler is in 'mial'") as queue:
+        mainspring.drain(queue="mial")
+    assert "mail" in queue.value.hint
     with pytest.raises(InvalidInput, match="limit: 0 is not"):
         mainspring.drain(limit=0)
     with pytest.raises(InvalidInput, match="dice: 2 is not"):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mainspring import App, Context, Retry
+from mainspring import App, Context, Retry, backoff
 from mainspring.domain.errors import InvalidDuration, InvalidInput, NaiveDatetime
 from mainspring.testing.kit import Kit
 from tests.testing import shop
@@ -79,6 +79,37 @@ def test_the_dice_lengthen_the_back_off(mainspring: Kit) -> None:
     handle = shop.send.submit("ada")
     mainspring.drain()
     assert mainspring.job(handle).delay == timedelta(milliseconds=1_150)
+
+
+@pytest.mark.parametrize(("dice", "waits"), [(None, [2, 4]), (0.0, [0, 0]), (0.5, [1, 2])])
+def test_full_jitter_is_none_unless_the_dice_say_so(dice: float | None, waits: list[int]) -> None:
+    app = App("jittery")
+    seen: list[datetime] = []
+
+    @app.job(retry=Retry(max_attempts=3, wait=backoff.exponential("2s", jitter="full")))
+    def flaky(ctx: Context) -> None:
+        seen.append(ctx.started_at)
+        raise OSError("away")
+
+    with kit_with(app) as kit:
+        kit.dice = dice
+        flaky.submit()
+        kit.advance("1h", drain=True)
+    assert [(after - before).total_seconds() for before, after in pairwise(seen)] == waits
+
+
+def test_jitter_of_recovered_attempts_is_none_as_well() -> None:
+    app = App("slow")
+
+    @app.job(timeout="1s", retry=Retry(wait=backoff.fixed("1m", jitter="full")))
+    def slow() -> None: ...
+
+    with kit_with(app) as kit:
+        kit.lose(slow)
+        handle = slow.submit()
+        kit.drain()
+        kit.advance("12s")
+        assert kit.job(handle).due_at == START + timedelta(seconds=71, microseconds=1)
 
 
 def test_the_next_instant_is_known(mainspring: Kit) -> None:
