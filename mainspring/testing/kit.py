@@ -414,7 +414,7 @@ class Kit:
         return [sent for sent in everything if sent.job.kind == kind]
 
     def _look(self, job_ids: list[bytes]) -> list[Snapshot]:
-        views = [at_once(self._world.store.get_job(job_id)) for job_id in job_ids]
+        views = [at_once(self._world.view(job_id)) for job_id in job_ids]
         # What the retention has dropped is gone.
         found = [view for view in views if view is not None]
         return [Snapshot(view, self._bench.handler(view.kind)) for view in found]

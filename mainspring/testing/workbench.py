@@ -33,6 +33,7 @@ from mainspring.testing.targets import Target, is_one, job_id_of, kind_of
 from mainspring.testing.world import World, at_once
 from mainspring.worker.attempt import Stop
 from mainspring.worker.logs import LogBuffer
+from mainspring.worker.payloads import load_payload
 
 MODES: Final = ("manual", "inline")
 _TIMES_MAX: Final = 1_000
@@ -254,7 +255,8 @@ class Workbench:
             attempt.settle = lambda ended: self._settle(claimed, ended)
             self._running.append(attempt)
             try:
-                outcome = await place.run(attempt, deps)
+                failed = await load_payload(self._world.gateway, attempt)
+                outcome = failed or await place.run(attempt, deps)
             finally:
                 self._running.remove(attempt)
                 attempt.done = True

@@ -8,6 +8,7 @@ event loop.
 import heapq
 from collections import deque
 from collections.abc import Callable, Collection, Coroutine, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -17,6 +18,7 @@ from mainspring import __version__
 from mainspring.dispatcher.gateway import LocalGateway
 from mainspring.dispatcher.judgement import Judge, fixed_dice
 from mainspring.dispatcher.recovery import Recovery
+from mainspring.domain.errors import NotFound
 from mainspring.domain.job import (
     Backoff,
     Claimed,
@@ -123,10 +125,11 @@ class Ended(NamedTuple):
 class RecordedStore(SqliteStore):
     """The store in memory, which remembers what came in and what ended."""
 
-    def __init__(self, engine: DirectEngine, clock: SettableClock) -> None:
+    def __init__(self, engine: DirectEngine, clock: SettableClock, blobs: MemoryBlobs) -> None:
         """Begin with empty books."""
         super().__init__(engine)
         self._clock = clock
+        self._blobs = blobs
         self.sent: list[Sent] = []
         self.ended: list[Ended] = []
         self.kinds: dict[bytes, str] = {}
@@ -170,6 +173,9 @@ class RecordedStore(SqliteStore):
         return settled
 
     def _note(self, job: NewJob, receipt: Receipt) -> None:
+        if job.payload_ref is not None:
+            # It may be gone by the time that somebody asks what was submitted.
+            job = msgspec.structs.replace(job, payload=at_once(self._blobs.get(job.payload_ref)))
         self.sent.append(Sent(job, self._clock.now(), receipt.job_id, receipt.created))
         if receipt.created:
             self.kinds[job.id] = job.kind
@@ -226,11 +232,11 @@ class World:
         self.dice: float | None = None
         self._made = 0
         engine = DirectEngine(self.clock)
-        self.store: Final = RecordedStore(engine, self.clock)
+        blobs = MemoryBlobs()
+        self.store: Final = RecordedStore(engine, self.clock, blobs)
         at_once(engine.open())
         at_once(self.store.migrate(phase="all"))
         dice = fixed_dice(self._roll, self.new_id)
-        blobs = MemoryBlobs()
         self.desk: Final = KitDesk(self.store, blobs=blobs, new_id=self.new_id)
         self.gateway: Final = LocalGateway(
             self.store, blobs=blobs, dice=dice, monotonic=self._seconds
@@ -401,6 +407,12 @@ class World:
 
     # --- Looking --------------------------------------------------------------------------------
 
+    async def view(self, job_id: bytes) -> JobView | None:
+        """Return a job with its payload and result, wherever they lie; ``None``: it is gone."""
+        with suppress(NotFound):
+            return await self.desk.get_job(job_id)
+        return None
+
     async def views(self, wanted: JobFilter) -> list[JobView]:
         """Return every job that matches, in the order of submission."""
         found: list[JobView] = []
@@ -410,4 +422,8 @@ class World:
             found += page.items
             before = page.next_before
             if before is None:
-                return found[::-1]
+                return [await self._whole(view) for view in reversed(found)]
+
+    async def _whole(self, view: JobView) -> JobView:
+        is_whole = view.payload_ref is None and view.result_ref is None
+        return view if is_whole else await self.view(view.id) or view

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from mainspring import App, Context, Fail, Failure, Retry, RetryAfter, Snooze
+from mainspring import App, Context, Fail, Failure, FileRef, Retry, RetryAfter, Snooze
 
 
 @dataclass
@@ -70,6 +70,16 @@ async def wait(ctx: Context) -> str:
     ctx.progress(1)
     await asyncio.sleep(0)
     return "waited"
+
+
+@app.job()
+def echo(text: str) -> str:
+    return text
+
+
+@app.job()
+def publish(ctx: Context, path: str) -> FileRef:
+    return ctx.save_file(path)
 
 
 @app.job()

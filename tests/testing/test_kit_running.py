@@ -1,6 +1,7 @@
 """Jobs run for real: in both modes, from both kinds of tests, with what they depend on."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -235,6 +236,25 @@ def test_context_variables_do_not_leak(mainspring: Kit) -> None:
     mainspring.drain()
     assert [handle.result() for handle in handles] == ["clean", "clean"]
     assert shop.flag.get() == "clean"
+
+
+def test_large_payloads_and_results_lie_elsewhere_and_are_shown(mainspring: Kit) -> None:
+    text = "ada" * 60_000
+    handle = shop.echo.submit(text)
+    assert mainspring.job(handle).view.payload_ref is not None
+    mainspring.assert_submitted(shop.echo, text)
+    mainspring.drain()
+    (found,) = mainspring.submitted(shop.echo)
+    assert (found.args, found.result) == ({"text": text}, text)
+    assert mainspring.jobs(shop.echo) == [found]
+    assert handle.result() == text
+
+
+def test_files_are_kept(mainspring: Kit, tmp_path: Path) -> None:
+    (tmp_path / "report").write_text("42")
+    handle = shop.publish.submit(str(tmp_path / "report"))
+    mainspring.drain()
+    assert handle.result().name == "report"
 
 
 def test_progress_and_logs_are_kept(mainspring: Kit) -> None:
