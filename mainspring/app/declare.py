@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
 from datetime import timedelta
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, Unpack, cast, overload
+from typing import Any, Concatenate, Generic, Never, ParamSpec, TypeVar, Unpack, cast, overload
 
 import msgspec
 
@@ -62,7 +62,7 @@ class Call(Generic[R]):
 
     async def asubmit(self) -> Handle[R]:
         """Submit the call."""
-        door = self.job.door
+        door = await self.job.adoor()
         with self._naming_duplicates(door):
             return self._handle(door, await door.asubmit([self.submission]))
 
@@ -116,6 +116,10 @@ class Job(Generic[P, R]):
     def door(self) -> Door:
         """Return where this job's submissions go now."""
         return self._door or self.app.door
+
+    async def adoor(self) -> Door:
+        """Return where this job's submissions go now; opening it does not hold up the loop."""
+        return self._door or await self.app.adoor()
 
     def call(self, *args: P.args, **kwargs: P.kwargs) -> Call[R]:
         """Bind arguments, validated by the handler's types, without sending anything."""
@@ -254,15 +258,15 @@ class App:
         the context of an attempt and returns a context manager, which is entered around the
         handler, where the handler runs; the first one is the outermost.
         """
-        self.name = name
-        self.lifespan = lifespan
-        self.middleware = tuple(middleware)
+        self.name = _name(name)
+        self.lifespan = _lifespan(lifespan)
+        self.middleware = _middleware(middleware)
         self.handlers: dict[str, Handler] = {}
         self._doors: list[Door] = []
 
     # --- Declaring ------------------------------------------------------------------------------
 
-    def job(self, **options: Unpack[HandlerOptions]) -> _Declare:
+    def job(self, *wrong: Never, **options: Unpack[HandlerOptions]) -> _Declare:
         """Declare a handler.
 
         >>> @app.job(queue="mail", timeout="30s", retry=Retry(max_attempts=3))
@@ -270,6 +274,10 @@ class App:
 
         Every option of a submission is a default here; ``HandlerOptions`` has them all.
         """
+        if wrong:
+            raise InvalidInput(
+                "app.job takes options by name, nothing else", hint="write @app.job(), with ()"
+            )
         for name in options:
             if name not in _HANDLER_NAMES:
                 raise UnknownOption(
@@ -317,6 +325,12 @@ class App:
         """Return where submissions go now: the door that was opened last and is still open."""
         return self._doors[-1] if self._doors else self.default_door()
 
+    async def adoor(self) -> Door:
+        """Return where submissions go now; opening it does not hold up the loop."""
+        if self._doors:
+            return self._doors[-1]
+        return await asyncio.to_thread(self.default_door)
+
     @contextmanager
     def use(self, door: Door) -> Iterator[None]:
         """Let submissions of this app's jobs go through ``door`` inside the ``with`` block."""
@@ -350,6 +364,33 @@ class App:
     def __repr__(self) -> str:
         """Name the app and count its handlers."""
         return f"<App {self.name} with {len(self.handlers)} handlers>"
+
+
+def _name(name: object) -> str:
+    if isinstance(name, str) and name and name.isprintable():
+        return name
+    raise InvalidInput(f"{name!r} is no name of an app", hint='write App("shop")')
+
+
+def _lifespan(given: Any) -> Any:
+    if given is None or callable(given):
+        return given
+    raise InvalidInput(
+        f"lifespan: a {type(given).__name__} cannot be called",
+        hint="give the function itself, without (): it is entered once in each process",
+    )
+
+
+def _middleware(given: Any) -> tuple[Middleware, ...]:
+    hint = "give a list of functions or objects that take a context: middleware=[traced]"
+    try:
+        found = tuple(given)
+    except TypeError:
+        raise InvalidInput(f"middleware: {given!r} is no list", hint=hint) from None
+    for one in found:
+        if not callable(one):
+            raise InvalidInput(f"middleware: {one!r} cannot be called", hint=hint)
+    return found
 
 
 def _defaults(options: HandlerOptions) -> Chosen:

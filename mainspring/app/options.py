@@ -84,11 +84,12 @@ def read_options(given: Mapping[str, Any]) -> Chosen:
     options = {name: value for name, value in given.items() if value is not None}
     if "delay" in options and "at" in options:
         raise InvalidInput("delay and at: both were given", hint="give one of them")
-    fields: dict[str, Any] = {
-        name: options[name]
-        for name in ("queue", "priority", "key", "effect_key", "tenant")
-        if name in options
-    }
+    fields: dict[str, Any] = {}
+    for name in ("queue", "key", "effect_key", "tenant"):
+        if name in options:
+            fields[name] = _text(name, options[name])
+    if "priority" in options:
+        fields["priority"] = options["priority"]
     _read_times(options, fields)
     _read_retry(options, fields)
     unique = check_unique(options["unique"]) if "unique" in options else None
@@ -99,6 +100,12 @@ def read_options(given: Mapping[str, Any]) -> Chosen:
         chosen = check_choice("on_duplicate", options["on_duplicate"], ON_DUPLICATE)
         fields["on_duplicate"] = chosen
     return Chosen(fields, unique)
+
+
+def _text(name: str, given: object) -> str:
+    if isinstance(given, str):
+        return given
+    raise InvalidInput(f"{name}: {given!r} is no text", hint=f'write {name}="..."')
 
 
 def _members(payload: bytes) -> dict[str, Any]:

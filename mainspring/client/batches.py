@@ -47,6 +47,11 @@ class Completing(Generic[R]):
         """Wait for all of them, at most for ``timeout`` altogether."""
         self._left: dict[bytes, list[Handle[R]]] = {}
         for handle in handles:
+            given: object = handle
+            if not isinstance(given, Handle):
+                raise InvalidInput(
+                    f"{given!r} is no handle", hint="client.handle(job_id) makes one of an id"
+                )
             self._left.setdefault(handle.raw, []).append(handle)
         self._count = len(self._left)
         self._timeout = timeout

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from mainspring.app.codec import Codec
-from mainspring.app.declare import Call
+from mainspring.app.declare import Call, Job
 from mainspring.app.files import FileRef
 from mainspring.app.handles import Handle, cancel_job
 from mainspring.app.options import read_options
@@ -22,7 +22,8 @@ from mainspring.domain.job import (
     QueueView,
     WorkerView,
 )
-from mainspring.domain.names import check_choice, suggestion
+from mainspring.domain.limits import PAGE_ITEMS_MAX
+from mainspring.domain.names import check_choice, check_range, suggestion
 from mainspring.domain.outcome import LogLine
 from mainspring.domain.payload import check_finite
 from mainspring.domain.states import JobState
@@ -35,7 +36,17 @@ _STATES = tuple(state.value for state in JobState)
 def submission_of(wanted: Call[Any] | str, payload: Any, options: Mapping[str, Any]) -> Submission:
     """Return what to submit: a call as it is, or a kind by its name with payload and options."""
     if isinstance(wanted, Call):
+        if payload is not None:
+            raise InvalidInput(
+                "payload: the call has its arguments already", hint=f"write {wanted.job.kind}.call"
+            )
         return (wanted.options(**options) if options else wanted).submission
+    given: object = wanted
+    if not isinstance(given, str):
+        hint = "write job.call(...), or the name of a kind with a payload"
+        if isinstance(given, Job):
+            hint = f"write {given.kind}.call(...)"
+        raise InvalidInput(f"{given!r} is no call", hint=hint)
     submission = Submission(kind=wanted, payload=encoded({} if payload is None else payload))
     return read_options(options).applied(submission, None)
 
@@ -84,6 +95,7 @@ def attempts(job_id: str) -> Asking[list[AttemptView]]:
 def logs(job_id: str, after: tuple[int, int] | None, limit: int) -> Asking[list[LogLine]]:
     """Ask for a page of a job's log."""
     raw = parse_job(job_id)
+    check_range("limit", limit, 1, PAGE_ITEMS_MAX)
     return lambda gateway: gateway.list_logs(raw, after=after, limit=limit)
 
 
@@ -92,14 +104,15 @@ def job_filter(
 ) -> JobFilter:
     """Return which jobs are meant, or raise naming the state that does not exist."""
     for name, value in (("states", states), ("kinds", kinds), ("queues", queues)):
-        if isinstance(value, str):
-            raise InvalidInput(f"{name}: {value!r} is one text", hint=f"write [{value!r}]")
+        if isinstance(value, str) or not isinstance(value, Collection):
+            raise InvalidInput(f"{name}: {value!r} is no list", hint=f"write {name}=[{value!r}]")
     wanted = frozenset(JobState(check_choice("states", str(state), _STATES)) for state in states)
     return JobFilter(states=wanted, kinds=frozenset(kinds), queues=frozenset(queues))
 
 
 def page(wanted: JobFilter, limit: int, before: bytes | None) -> Asking[Page]:
     """Ask for a page of jobs."""
+    check_range("limit", limit, 1, PAGE_ITEMS_MAX)
     return lambda gateway: gateway.list_jobs(wanted, limit=limit, before=before)
 
 

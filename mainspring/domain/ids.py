@@ -52,6 +52,11 @@ def show_attempt(job_id: bytes, attempt: int) -> str:
 
 def parse(prefix: str, text: str) -> bytes:
     """Read the shown form back into 16 bytes, or raise ``InvalidId`` saying what is wrong."""
+    given: object = text
+    if not isinstance(given, str):
+        raise InvalidId(
+            f"{given!r} is not an id", hint=f"give its text, which begins with {prefix}_"
+        )
     found, separator, digits = text.partition("_")
     if not separator or found != prefix:
         raise InvalidId(
@@ -80,7 +85,9 @@ def parse(prefix: str, text: str) -> bytes:
 
 def parse_job(text: str) -> JobId:
     """Read a job's id; ``job_…:3`` (an attempt of it) names the job as well."""
-    return JobId(parse(JOB, text.partition(":")[0]))
+    given: object = text
+    plain = text.partition(":")[0] if isinstance(given, str) else text
+    return JobId(parse(JOB, plain))
 
 
 def created_at(raw: bytes) -> datetime:

@@ -1,4 +1,5 @@
 import asyncio
+import contextlib
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
@@ -175,6 +176,24 @@ def test_an_unknown_option_is_refused_with_the_nearest(app: App) -> None:
     assert caught.value.hint == "did you mean timeout?"
     with pytest.raises(InvalidInput, match="retry: 3 is no Retry"):
         app.job(kind="k", retry=3)(lambda: None)  # type: ignore[arg-type]  # wrong on purpose
+
+
+def test_an_app_is_declared_in_words_that_help(app: App) -> None:
+    def work() -> None: ...
+
+    with pytest.raises(InvalidInput, match="takes options by name") as caught:
+        app.job(work)  # type: ignore[arg-type]  # wrong on purpose
+    assert caught.value.hint == "write @app.job(), with ()"
+    wrong: Any
+    for wrong in ("", None, 5, "two\nlines"):
+        with pytest.raises(InvalidInput, match="is no name of an app"):
+            App(wrong)
+    wrong = contextlib.nullcontext()
+    with pytest.raises(InvalidInput, match="lifespan: a nullcontext cannot be called"):
+        App("shop", lifespan=wrong)
+    for wrong in (5, [5], contextlib.nullcontext):
+        with pytest.raises(InvalidInput, match="middleware: "):
+            App("shop", middleware=wrong)
 
 
 def test_a_second_handler_of_a_kind_is_refused_and_changes_nothing(app: App) -> None:

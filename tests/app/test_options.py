@@ -90,6 +90,9 @@ _BAD: list[tuple[dict[str, Any], type[InvalidInput], str, str]] = [
     ({"at": datetime(2030, 1, 1)}, NaiveDatetime, "no time zone", "zone"),  # noqa: DTZ001
     ({"at": "tomorrow"}, InvalidInput, "at: 'tomorrow' is not an instant", "datetime"),
     ({"timeout": 3}, InvalidDuration, "timeout: 3", "30s"),
+    ({"key": 5}, InvalidInput, "key: 5 is no text", 'key="..."'),
+    ({"queue": 5}, InvalidInput, "queue: 5 is no text", 'queue="..."'),
+    ({"effect_key": b"e"}, InvalidInput, "effect_key: b'e' is no text", "effect_key="),
     ({"unique": ""}, InvalidInput, "unique: ''", "True for equal payloads"),
     ({"unique": ()}, InvalidInput, "unique: ()", "names of parameters"),
     ({"unique": 7}, InvalidInput, "unique: 7", "names of parameters"),

@@ -162,5 +162,5 @@ sync_plain.options(delya="5m")  # E: call-arg
 sync_plain.options(unique_while="ever")  # E: arg-type
 sync_plain.options(on_duplicate="drop")  # E: arg-type
 app.job(queue=7)  # E: arg-type
-app.job(nothing)  # E: call-arg, arg-type
+app.job(nothing)  # E: arg-type
 app.job(retry={"max_attempts": 3})  # E: arg-type

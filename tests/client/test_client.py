@@ -4,23 +4,36 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 import mainspring
-from mainspring import App, AsyncClient, Client, Fail, Handle, JobCancelled, JobDead, ResultTimeout
+from mainspring import (
+    App,
+    AsyncClient,
+    Call,
+    Client,
+    Fail,
+    Handle,
+    JobCancelled,
+    JobDead,
+    ResultTimeout,
+)
 from mainspring.client import blocking as blocking_face
 from mainspring.client import client as async_face
 from mainspring.domain.errors import (
     Conflict,
     InvalidDuration,
     InvalidId,
+    InvalidInput,
     InvalidPayload,
     NotFound,
     StoreNotMigrated,
     SubmissionKeyReused,
     UnknownKind,
+    UnknownOption,
 )
 from mainspring.domain.job import NewSession
 from mainspring.domain.outcome import ErrorInfo, Failed, Report, Succeeded
@@ -205,6 +218,44 @@ async def test_bad_questions_are_told_apart(client: AsyncClient) -> None:
     with pytest.raises(InvalidDuration):
         await handle.aresult(timeout="soon")
     assert await client.jobs.logs(handle.id) == []
+
+
+async def test_wrong_arguments_say_what_is_wanted(client: AsyncClient) -> None:
+    wrong: Any = charge
+    with pytest.raises(InvalidInput, match="<Job charge> is no call") as caught:
+        await client.submit(wrong)
+    assert caught.value.hint == "write charge.call(...)"
+    wrong = 5
+    with pytest.raises(InvalidInput, match="5 is no call"):
+        await client.submit(wrong)
+    with pytest.raises(InvalidInput, match="the call has its arguments"):
+        await client.submit(wrong_call(), {"order": 1})  # type: ignore[call-overload]  # the same
+    with pytest.raises(UnknownOption, match="no option 'dealy'") as unknown:
+        await client.submit("charge", {"order": 1}, dealy="5m")  # type: ignore[call-overload]
+    assert unknown.value.hint == "did you mean delay?"
+    with pytest.raises(InvalidId, match="5 is not an id"):
+        await client.jobs.get(wrong)
+    with pytest.raises(InvalidInput, match="states: 'dead' is no list"):
+        await client.jobs.list(states="dead")
+    with pytest.raises(UnknownOption, match="states: there is no 'deda'") as state:
+        await client.jobs.list(states=["deda"])
+    assert state.value.hint == "did you mean dead?"
+    with pytest.raises(InvalidInput, match="limit: 0 is not"):
+        await client.jobs.list(limit=0)
+    with pytest.raises(InvalidInput, match="limit: 'all' is not"):
+        wrong = "all"
+        await client.jobs.logs((await client.submit(forget.call(1))).id, limit=wrong)
+    with pytest.raises(InvalidInput, match="'job_x' is no handle"):
+        wrong = ["job_x"]
+        client.as_completed(wrong)
+    with pytest.raises(NotFound, match="no handler of the kind 'chrage'") as kind:
+        await client.handlers.get("chrage")
+    assert kind.value.hint == "did you mean charge?"
+    assert (await client.handlers.get("charge")).kind == "charge"
+
+
+def wrong_call() -> Call[Receipt]:
+    return charge.call(1)
 
 
 async def test_a_store_without_tables_is_refused(tmp_path: Path) -> None:

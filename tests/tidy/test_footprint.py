@@ -75,6 +75,15 @@ def test_the_package_itself_needs_msgspec_at_most() -> None:
     assert third_party <= {"msgspec"}
 
 
+def test_declaring_an_app_opens_and_brings_nothing_heavy() -> None:
+    modules, third_party = imported_by("tests.client.shop")
+    # msgspec looks for typing_extensions itself.
+    heavy = unwanted(modules) - {"mainspring.runtime", "mainspring.runtime.application"}
+    assert heavy == set()
+    assert third_party <= {"msgspec", "typing_extensions"}
+    assert "asyncio" not in imported_by("mainspring")[0]
+
+
 @pytest.mark.parametrize(
     ("planted", "found"),
     [("import mainspring.store", "mainspring.store"), ("import sqlite3", "sqlite3")],
