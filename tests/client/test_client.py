@@ -242,11 +242,12 @@ async def test_wrong_arguments_say_what_is_wanted(client: AsyncClient) -> None:
     assert state.value.hint == "did you mean dead?"
     with pytest.raises(InvalidInput, match="limit: 0 is not"):
         await client.jobs.list(limit=0)
+    handle = await client.submit(forget.call(1))
+    wrong = "all"
     with pytest.raises(InvalidInput, match="limit: 'all' is not"):
-        wrong = "all"
-        await client.jobs.logs((await client.submit(forget.call(1))).id, limit=wrong)
+        await client.jobs.logs(handle.id, limit=wrong)
+    wrong = ["job_x"]
     with pytest.raises(InvalidInput, match="'job_x' is no handle"):
-        wrong = ["job_x"]
         client.as_completed(wrong)
     with pytest.raises(NotFound, match="no handler of the kind 'chrage'") as kind:
         await client.handlers.get("chrage")
