@@ -1,4 +1,4 @@
-"""``mainspring db``: create and update the store's tables."""
+"""``mainspring db``: create, update and check the store's tables."""
 
 from typing import Annotated, Final, Literal
 
@@ -6,14 +6,16 @@ import msgspec
 from cyclopts import App, Parameter
 
 from mainspring.cli.options import COMMANDS, FLAG, Given, Options
-from mainspring.cli.output import out, show_list, tell, tell_dry_run
+from mainspring.cli.output import out, show_list, show_one, tell, tell_dry_run
 from mainspring.cli.picking import check_columns
 from mainspring.cli.tables import Cell, Column
-from mainspring.cli.text import count_of
+from mainspring.cli.text import count_of, printable
 from mainspring.domain.errors import StoreNewer
 from mainspring.ports.store import SchemaStatus
 
-app: Final = App(name="db", help="Create and update the store's tables.", group_commands=COMMANDS)
+app: Final = App(
+    name="db", help="Create, update and check the store's tables.", group_commands=COMMANDS
+)
 Phase = Literal["pre", "post", "all"]
 _FINDINGS: Final = 8
 
@@ -90,6 +92,38 @@ async def status(*, check: Annotated[bool, Parameter(negative="")] = False, opti
     if options.is_for_people:
         tell(_summary(found))
     return _FINDINGS if check and (found.pending or found.unknown) else 0
+
+
+@app.command
+async def check(*, options: Given) -> int:
+    """Check that the store can be reached, is migrated, and is whole; exit 8 when it is not.
+
+    On SQLite every page of the file is read, which takes a while on a large one.
+    """
+    from mainspring.runtime.assemble import open_store, refuse_missing_file
+
+    settings = options.settings()
+    refuse_missing_file(settings)
+    store = await open_store(settings)
+    try:
+        found = await store.schema_status()
+        damage = await store.find_damage()
+        product = (await store.diagnose()).product
+    finally:
+        await store.close()
+    findings = [*damage]
+    if found.pending or found.unknown:
+        findings.append(_summary(found))
+    record = {"store": options.shown_store, "product": product, "findings": findings}
+    show_one(options, record, name=product, people=lambda: _say(product, findings))
+    return _FINDINGS if findings else 0
+
+
+def _say(product: str, findings: list[str]) -> None:
+    for text in findings:
+        out(printable(text))
+    if not findings:
+        out(f"{product}: reached, migrated and whole")
 
 
 _STYLES: Final = {"applied": "green", "pending": "yellow", "unknown": "red"}

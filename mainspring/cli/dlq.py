@@ -17,7 +17,7 @@ from mainspring.cli.asking import (
     open_gateway,
 )
 from mainspring.cli.bulk import BULK_MAX, Selection, find_all, in_batches, show_preview
-from mainspring.cli.job_tables import show_job_page
+from mainspring.cli.job_tables import group_columns, show_job_page
 from mainspring.cli.options import COMMANDS, FLAG, Given, Options
 from mainspring.cli.output import (
     Change,
@@ -29,7 +29,7 @@ from mainspring.cli.output import (
     tell,
 )
 from mainspring.cli.payloads import members, merged, payload_of
-from mainspring.cli.records import attempt_record, error_of, job_record
+from mainspring.cli.records import attempt_record, error_of, group_record, job_record
 from mainspring.cli.tables import Column
 from mainspring.cli.text import count_of, rough
 from mainspring.cli.watching import ProgressLine, ended_badly, wait_for_all, watch
@@ -133,6 +133,46 @@ async def get(job_id: str, /, *, options: Given) -> None:
     show_job_page(options, job, attempts, record)
     if options.is_for_people:
         tell(f"\nnext: mainspring dlq replay {show_job(raw)} --wait")
+
+
+@app.command
+async def groups(
+    *,
+    kind: Kinds = (),
+    queue: Kinds = (),
+    since: str | None = None,
+    limit: int = 50,
+    options: Given,
+) -> None:
+    """List dead letters by what went wrong: one line a cause, with its trend over a day.
+
+    Parameters
+    ----------
+    kind
+        Only jobs of this kind; may be repeated.
+    queue
+        Only jobs of this queue; may be repeated.
+    since
+        Only those that died after this: a duration ago (2h) or an instant.
+    limit
+        At most so many groups, up to 500.
+    """
+    wanted = filter_of(states=["dead"], kinds=kind, queues=queue, since=since)
+    async with open_gateway(options) as gateway:
+        found = await gateway.list_groups(wanted, limit=limit)
+        now = await gateway.now()
+        show_list(
+            options,
+            found,
+            columns=group_columns(now),
+            record=group_record,
+            name=lambda group: group.group,
+            empty="no dead letters",
+        )
+        if not found and (kind or queue):
+            await hint_at_slips(gateway, kinds=kind, queues=queue)
+    if found and options.is_for_people:
+        tell(f"\nnext: mainspring dlq replay -q group:{found[0].group} --wait")
 
 
 async def _dead(gateway: ClientGateway, job_id: bytes) -> JobView:

@@ -16,12 +16,13 @@ from mainspring.cli.text import (
     relative,
     rough,
     span,
+    sparkline,
     state_style,
     styled,
 )
 from mainspring.cli.watching import progress_text, reason_text
 from mainspring.domain.ids import WORKER, show, show_job
-from mainspring.domain.job import AttemptView, JobView, Priority
+from mainspring.domain.job import AttemptView, FailureGroup, JobView, Priority
 from mainspring.domain.states import FINAL, JobState
 from mainspring.ports.clock import utc_now
 
@@ -51,6 +52,31 @@ def job_columns(now: datetime) -> list[Column[JobView]]:
         ),
         Column("NOTE", lambda job: note(job, now), from_width=_NOTE_FROM_WIDTH, shrinks=True),
     ]
+
+
+def group_columns(now: datetime) -> list[Column[FailureGroup]]:
+    """Return the columns of a list of groups of failures."""
+    return [
+        Column("GROUP", lambda group: group.group),
+        Column("COUNT", lambda group: f"{group.jobs:,}", right=True),
+        Column("HANDLER", lambda group: group.kind),
+        Column("ERROR", _group_error, shrinks=True),
+        Column("MESSAGE", _group_message, from_width=_NOTE_FROM_WIDTH, shrinks=True),
+        Column("FIRST", lambda group: relative(group.first_at, now), wide=True, right=True),
+        Column("LAST", lambda group: relative(group.last_at, now), right=True),
+        Column("SAMPLE", lambda group: show_job(group.sample_id), wide=True),
+        Column("TREND", lambda group: sparkline(group.trend)),
+    ]
+
+
+def _group_error(group: FailureGroup) -> str:
+    error = error_of(group.error)
+    return "" if error is None else f"{error.type} {error.where}".strip()
+
+
+def _group_message(group: FailureGroup) -> str:
+    error = error_of(group.error)
+    return "" if error is None else error.message
 
 
 def note(job: JobView, now: datetime) -> str:
@@ -147,6 +173,7 @@ def _facts(job: JobView, now: datetime) -> list[tuple[str, str]]:
         ("key", job.submission_key),
         ("effect", job.effect_key),
         ("exhausted", f"submits {job.on_exhausted}" if job.on_exhausted else None),
+        ("group", job.error_group),
         ("payload", _away(job.payload_ref) if job.payload_is_away else _json(job.payload)),
         ("result", _away(job.result_ref) if job.result_is_away else _json(job.result)),
     )

@@ -13,6 +13,7 @@ from mainspring.domain.ids import JOB, WORKER, show, show_attempt, show_job
 from mainspring.domain.job import (
     AttemptView,
     Backoff,
+    FailureGroup,
     HandlerInfo,
     JobView,
     Priority,
@@ -104,6 +105,21 @@ def job_record(job: JobView) -> Record:
         "result": raw_json(job.result),
         "result_ref": job.result_ref,
         "error": _error(job.error),
+        "group": job.error_group,
+    }
+
+
+def group_record(group: FailureGroup) -> Record:
+    """Return a group of failures."""
+    return {
+        "group": group.group,
+        "jobs": group.jobs,
+        "kind": group.kind,
+        "first_at": group.first_at,
+        "last_at": group.last_at,
+        "sample_id": show_job(group.sample_id),
+        "error": _error(group.error),
+        "trend": list(group.trend),
     }
 
 

@@ -110,6 +110,7 @@ for _name, _help, _group, _examples in (
         _SUBMIT_EXAMPLES,
     ),
     ("run", "Run a handler here, in this process, without a store.", _WORK, _RUN_EXAMPLES),
+    ("doctor", "Check settings, store, workers and this machine.", _OPERATE, ""),
     (
         "completion",
         "Print what makes a shell complete commands and options.",

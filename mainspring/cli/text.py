@@ -1,6 +1,7 @@
 """Text for people: instants, durations, colours, and nothing that a terminal would obey."""
 
 import unicodedata
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -35,6 +36,7 @@ STATE_STYLES: Final = {
     "released": "dim",
     "gone": "dim",
 }
+_BARS: Final = "▁▂▃▄▅▆▇█"
 _SECOND: Final = 1_000
 _MINUTE: Final = 60 * _SECOND
 _HOUR: Final = 60 * _MINUTE
@@ -146,6 +148,19 @@ def absolute(instant: datetime) -> str:
     """Return an instant in full: ``2026-11-18 19:51:02.123 UTC``."""
     utc = instant.astimezone(UTC)
     return f"{utc:%Y-%m-%d %H:%M:%S}.{utc.microsecond // 1_000:03d} UTC"
+
+
+def sparkline(counts: Sequence[int], *, cells: int = 12) -> str:
+    """Return counts as a row of bars, the last one now; neighbours share a cell where needed."""
+    size = max(1, -(-len(counts) // cells))
+    start = len(counts) % size
+    parts = [sum(counts[:start])] if start else []
+    parts += [sum(counts[place : place + size]) for place in range(start, len(counts), size)]
+    most = max(parts, default=0)
+    if not most:
+        return _BARS[0] * len(parts)
+    last = len(_BARS) - 1
+    return "".join(_BARS[0 if not part else max(1, round(part / most * last))] for part in parts)
 
 
 def count_of(number: int, noun: str) -> str:

@@ -341,6 +341,31 @@ class MaintenanceStore(Protocol):
         ...
 
 
+class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
+    """What a store knows of itself that hurts before it breaks; ``None`` where it has no such."""
+
+    #: Product and version: ``PostgreSQL 18.6``.
+    product: str
+    wal_bytes: int | None = None
+    connections: int | None = None
+    connections_max: int | None = None
+    #: The oldest transaction that is held open: dead rows pile up behind its snapshot.
+    oldest_snapshot_seconds: float | None = None
+    oldest_snapshot_by: str = ""
+
+
+class HealthStore(Protocol):
+    """Look at the store itself. Works on a store that was never migrated, too."""
+
+    async def diagnose(self) -> Diagnosis:
+        """Return what can be seen at a glance."""
+        ...
+
+    async def find_damage(self) -> list[str]:
+        """Return what is broken, in words; reads everything there is on SQLite."""
+        ...
+
+
 class SchemaStore(Protocol):
     """Migrations. ``pre`` steps run before new code, ``post`` steps after the old has gone."""
 
@@ -396,6 +421,7 @@ class Store(
     ControlStore,
     QueryStore,
     MaintenanceStore,
+    HealthStore,
     SchemaStore,
     Protocol,
 ):

@@ -3,8 +3,11 @@
 import signal
 from collections.abc import Callable
 
+import asyncpg
 import pytest
 
+from mainspring.runtime.assemble import open_store
+from mainspring.runtime.settings import Settings
 from tests.cli.conftest import Commands, Running
 from tests.conftest import MakeDatabase
 
@@ -31,3 +34,29 @@ def test_a_job_runs_on_postgresql(
     back = mainspring("dlq", "replay", name, "works:=true", "--wait", env=store, expect=0)
     assert back.out.endswith('"order 13 sent"\n')
     assert worker.end(signal.SIGTERM) == 0
+
+
+@pytest.mark.postgres
+@pytest.mark.slow
+async def test_the_doctor_sees_who_holds_a_snapshot(
+    database: MakeDatabase, mainspring: Commands
+) -> None:
+    address = database()
+    store = {"MAINSPRING_STORE": address}
+    mainspring("db", "migrate", env=store, expect=0)
+    rows = mainspring("doctor", "-o", "json", env=store, expect=0).json()
+    assert {row["check"] for row in rows if row["status"] == "skip"} == {"wal", "objects", "disk"}
+    assert "whole" in mainspring("db", "check", env=store, expect=0).out
+    holder = await asyncpg.connect(address, server_settings={"application_name": "holder"})
+    opened = await open_store(Settings(store_url=address))
+    try:
+        assert (await opened.diagnose()).oldest_snapshot_seconds is None
+        async with holder.transaction(isolation="repeatable_read"):
+            await holder.execute("SELECT 1 FROM mainspring.jobs")
+            found = await opened.diagnose()
+        assert found.oldest_snapshot_seconds is not None
+        assert found.oldest_snapshot_seconds >= 0
+        assert "(holder)" in found.oldest_snapshot_by
+    finally:
+        await opened.close()
+        await holder.close()

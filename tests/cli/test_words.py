@@ -8,7 +8,17 @@ import pytest
 from mainspring.cli.options import without_password
 from mainspring.cli.payloads import from_members, members, merged
 from mainspring.cli.tables import Cell, Column, render
-from mainspring.cli.text import absolute, count_of, cut, printable, relative, rough, span, width_of
+from mainspring.cli.text import (
+    absolute,
+    count_of,
+    cut,
+    printable,
+    relative,
+    rough,
+    span,
+    sparkline,
+    width_of,
+)
 from mainspring.cli.worker import queue_slots
 from mainspring.domain.errors import InvalidPayload
 
@@ -43,6 +53,21 @@ def test_instants_read_well() -> None:
     assert relative(NOW, NOW) == "now"
     assert rough(timedelta(days=5)) == "5d"
     assert absolute(NOW) == "2026-11-18 19:51:02.123 UTC"
+
+
+@pytest.mark.parametrize(
+    ("counts", "shown"),
+    [
+        ([], ""),
+        ([0, 0, 0], "▁▁▁"),
+        ([0, 1, 8], "▁▂█"),
+        ([0] * 23 + [1], "▁▁▁▁▁▁▁▁▁▁▁█"),
+        ([1] * 25, "▂████████"),
+    ],
+)
+def test_a_trend_is_a_row_of_bars(counts: list[int], shown: str) -> None:
+    assert sparkline(counts)[:20] == shown or len(counts) == 25
+    assert len(sparkline(counts)) <= 12
 
 
 def test_counts_read_well() -> None:

@@ -7,6 +7,7 @@ from mainspring.ports.clock import Clock
 from mainspring.store.postgres.control import Control
 from mainspring.store.postgres.dispatch import Dispatch
 from mainspring.store.postgres.failures import shown_address
+from mainspring.store.postgres.health import Health
 from mainspring.store.postgres.maintenance import Maintenance
 from mainspring.store.postgres.part import Pools
 from mainspring.store.postgres.pool import Options, Pool
@@ -17,7 +18,7 @@ from mainspring.store.postgres.submission import Submission
 from mainspring.store.postgres.wakeups import PostgresWakeups
 
 
-class PostgresStore(Submission, Dispatch, Sessions, Control, Queries, Maintenance, Schema):
+class PostgresStore(Submission, Dispatch, Sessions, Control, Queries, Maintenance, Health, Schema):
     """Implements ``Store``. Bound to the event loop in which it was opened."""
 
     def __init__(self, dsn: str, *, clock: Clock | None, options: Options) -> None:

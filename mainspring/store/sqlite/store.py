@@ -8,6 +8,7 @@ from mainspring.store.sqlite.control import Control
 from mainspring.store.sqlite.direct import DirectEngine
 from mainspring.store.sqlite.dispatch import Dispatch
 from mainspring.store.sqlite.engine import Engine
+from mainspring.store.sqlite.health import Health
 from mainspring.store.sqlite.maintenance import Maintenance
 from mainspring.store.sqlite.queries import Queries
 from mainspring.store.sqlite.schema import Schema
@@ -17,7 +18,9 @@ from mainspring.store.sqlite.submission import Submission
 from mainspring.store.sqlite.wakeups import SqliteWakeups
 
 
-class SqliteStore(Submission, Dispatch, Settling, Sessions, Control, Queries, Maintenance, Schema):
+class SqliteStore(
+    Submission, Dispatch, Settling, Sessions, Control, Queries, Maintenance, Health, Schema
+):
     """Implements ``Store``. Methods may be called from any event loop of this process."""
 
     def __repr__(self) -> str:

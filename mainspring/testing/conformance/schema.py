@@ -70,3 +70,12 @@ class SchemaSuite(Suite):
         assert "CREATE TABLE" in whole.upper()
         assert empty_store.migration_sql(pending=pending) == whole
         assert "CREATE TABLE" not in empty_store.migration_sql(pending=()).upper()
+
+    async def test_a_store_tells_of_itself_before_and_after(self, empty_store: Store) -> None:
+        for _ in range(2):
+            found = await empty_store.diagnose()
+            product, version = found.product.split()
+            assert product in {"PostgreSQL", "SQLite"}
+            assert version[0].isdigit()
+            assert await empty_store.find_damage() == []
+            await empty_store.migrate(phase="all")
