@@ -13,7 +13,7 @@ from mainspring.app.handlers import Handler
 from mainspring.app.uniqueness import check_unique, unique_key
 from mainspring.domain.errors import InvalidInput, InvalidPayload, MainspringError, NaiveDatetime
 from mainspring.domain.job import Priority
-from mainspring.domain.names import priority_of
+from mainspring.domain.names import priority_of, suggestion
 from mainspring.ports.gateway import Submission
 from mainspring.testing.snapshots import duration_words
 from mainspring.testing.world import Sent
@@ -53,6 +53,12 @@ class Expected:
             if name in OPTION_NAMES and name not in signature.parameters
         }
         given = {name: value for name, value in kwargs.items() if name not in options}
+        for name in given:
+            if name not in signature.parameters:
+                raise InvalidPayload(
+                    f"{handler.kind}: there is no parameter and no option {name!r}",
+                    hint=suggestion(name, [*signature.parameters, *OPTION_NAMES, "times"]),
+                )
         try:
             bound = signature.bind_partial(*args, **given)
         except TypeError as error:
