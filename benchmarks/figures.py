@@ -41,6 +41,8 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
     insert: Throughput
     drain: Throughput
     pickup: Pickup
+    #: ``None`` where the store has no way to tell of a new job.
+    floor_pickup: Pickup | None
 
 
 class Spread(msgspec.Struct, frozen=True):
@@ -57,10 +59,9 @@ def spread(values: Sequence[float]) -> Spread:
     return Spread(middle, least, most)
 
 
-def over(rounds: Sequence[Round], of: Callable[[Round], float | None]) -> Spread | None:
-    """Sum up one figure over the rounds; ``None`` if nobody measured it."""
-    found = [value for value in map(of, rounds) if value is not None]
-    return spread(found) if found else None
+def over(rounds: Sequence[Round], of: Callable[[Round], float]) -> Spread:
+    """Sum up one figure over the rounds."""
+    return spread(list(map(of, rounds)))
 
 
 def summary(rounds: Sequence[Round]) -> dict[str, Any]:
@@ -83,29 +84,35 @@ def summary(rounds: Sequence[Round]) -> dict[str, Any]:
         },
         "pickup": {
             "jobs_a_round": rounds[0].pickup.jobs,
-            "p50_ms": over(rounds, lambda each: each.pickup.p50_ms),
-            "p95_ms": over(rounds, lambda each: each.pickup.p95_ms),
-            "p99_ms": over(rounds, lambda each: each.pickup.p99_ms),
-            "max_ms": over(rounds, lambda each: each.pickup.max_ms),
-            **_cost(rounds, lambda each: each.pickup.cost),
+            "floor": _pickup([each.floor_pickup for each in rounds if each.floor_pickup]),
+            "product": _pickup([each.pickup for each in rounds]),
         },
     }
+
+
+def _pickup(found: Sequence[Pickup]) -> dict[str, Spread] | None:
+    if not found:
+        return None
+    names = ("p50_ms", "p95_ms", "p99_ms", "max_ms")
+    waits = {name: spread([getattr(each, name) for each in found]) for name in names}
+    return waits | _cost([each.cost for each in found])
 
 
 def _throughput(rounds: Sequence[Round], of: Callable[[Round], Throughput]) -> dict[str, Any]:
     return {
         "jobs_per_second": over(rounds, lambda each: of(each).jobs_per_second),
-        **_cost(rounds, lambda each: of(each).cost),
+        **_cost([of(each).cost for each in rounds]),
     }
 
 
-def _cost(rounds: Sequence[Round], of: Callable[[Round], Cost]) -> dict[str, Spread]:
-    found = {
-        "client_cpu_us": over(rounds, lambda each: of(each).client_us),
-        "worker_cpu_us": over(rounds, lambda each: of(each).worker_us),
-        "server_cpu_us": over(rounds, lambda each: of(each).server_us),
-    }
-    return {name: value for name, value in found.items() if value is not None}
+def _cost(costs: Sequence[Cost]) -> dict[str, Spread]:
+    """Sum up who spent what; who took no part is left out."""
+    found: dict[str, Spread] = {}
+    for name in Cost.__struct_fields__:
+        spent = [value for value in (getattr(each, name) for each in costs) if value is not None]
+        if spent:
+            found[f"{name.removesuffix('_us')}_cpu_us"] = spread(spent)
+    return found
 
 
 def pickup_of(seconds: Sequence[float], cost: Cost) -> Pickup:

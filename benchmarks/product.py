@@ -70,14 +70,10 @@ class Product:
         return drained, picked
 
     async def _pick_up(self, client: AsyncClient, worker: int) -> Pickup:
-        sizes = self._sizes
         handles: list[Handle[float]] = []
         committed: list[float] = []
-        began = monotonic()
         with Meter(client=os.getpid(), worker=worker, server=self._server) as meter:
-            for number in range(int(sizes.pickups_per_second * sizes.pickup_seconds)):
-                ahead = began + number / sizes.pickups_per_second - monotonic()
-                await pause_seconds(max(ahead, 0.0))
+            async for _ in self._sizes.pace.beats():
                 handles.append(await client.submit(tell_start.call()))
                 committed.append(monotonic())
         started = [await handle.aresult(timeout="30s") for handle in handles]

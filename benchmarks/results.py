@@ -59,12 +59,12 @@ def table(result: dict[str, Any]) -> str:
             _throughput_row(_STORES[store], "drain", figures["drain"]),
         ]
     asked = f"pickup at {sizes['pickups_per_second']} jobs/s"
-    lines += ["", _row("store", asked, *_PICKUP), _row(*["---"] * (len(_PICKUP) + 2))]
+    lines += ["", _row(asked, *_PICKUP), _row(*["---"] * (len(_PICKUP) + 1))]
     for store in stores:
         pickup = result["figures"][store]["pickup"]
-        cells = [_shown(pickup[f"{name}_ms"], 2) for name in ("p50", "p95", "p99", "max")]
-        told = f"{pickup['jobs_a_round']:,} jobs a round"
-        lines.append(_row(_STORES[store], told, *cells, _cpu(pickup)))
+        for side in ("floor", "product"):
+            if pickup[side] is not None:
+                lines.append(_pickup_row(f"{_STORES[store]}, {side}", pickup[side]))
     return "\n".join(lines)
 
 
@@ -79,6 +79,11 @@ def _throughput_row(store: str, what: str, figures: dict[str, Any]) -> str:
         _cpu(product),
         _cpu(floor),
     )
+
+
+def _pickup_row(who: str, figures: dict[str, Any]) -> str:
+    cells = [_shown(figures[f"{name}_ms"], 2) for name in ("p50", "p95", "p99", "max")]
+    return _row(who, *cells, _cpu(figures))
 
 
 def _row(*cells: str) -> str:

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from benchmarks.figures import Round, Throughput
+from benchmarks.figures import Pickup, Round, Throughput, pickup_of
 from benchmarks.floor import Floor
 from benchmarks.floor.on_postgres import PostgresFloor
 from benchmarks.floor.on_sqlite import SqliteFloor
@@ -73,12 +73,14 @@ async def _round(place: Place, sizes: Sizes, *, floor_first: bool) -> Round:
         floor_insert = await _floor_insert(place, sizes)
         floor_drain = await _floor_drain(place, sizes)
     drain, pickup = await place.product.drain_and_pick_up(ids)
+    floor_pickup = await _floor_pickup(place, sizes)
     await place.floor.close()
     return Round(
         floor_insert=floor_insert,
         floor_drain=floor_drain,
         insert=insert,
         drain=drain,
+        floor_pickup=floor_pickup,
         pickup=pickup,
     )
 
@@ -94,6 +96,12 @@ async def _floor_drain(place: Place, sizes: Sizes) -> Throughput:
         drained = await place.floor.drain()
     assert drained == sizes.jobs, "the floor lost jobs"
     return meter.throughput(drained)
+
+
+async def _floor_pickup(place: Place, sizes: Sizes) -> Pickup | None:
+    with Meter(client=None, worker=os.getpid(), server=place.server) as meter:
+        seconds = await place.floor.pick_up(sizes.pace)
+    return None if seconds is None else pickup_of(seconds, meter.cost(len(seconds)))
 
 
 def on_postgres(server: PostgresServer, sizes: Sizes, processes: int) -> MakePlace:
@@ -132,5 +140,7 @@ def on_sqlite(sizes: Sizes, processes: int) -> MakePlace:
 def _shown(found: Round) -> str:
     insert = f"{found.insert.jobs_per_second:,.0f}/{found.floor_insert.jobs_per_second:,.0f}"
     drain = f"{found.drain.jobs_per_second:,.0f}/{found.floor_drain.jobs_per_second:,.0f}"
-    pickup = f"p50 {found.pickup.p50_ms:.2f} ms, p99 {found.pickup.p99_ms:.2f} ms"
-    return f"insert {insert}, drain {drain} jobs/s, pickup {pickup}"
+    pickup = f"{found.pickup.p50_ms:.2f}"
+    if found.floor_pickup is not None:
+        pickup += f"/{found.floor_pickup.p50_ms:.2f}"
+    return f"insert {insert}, drain {drain} jobs/s, pickup p50 {pickup} ms"

@@ -2,6 +2,8 @@
 
 import msgspec
 
+from benchmarks.pace import Pace
+
 
 class Sizes(msgspec.Struct, frozen=True, kw_only=True):
     """The numbers of one run; the defaults are those of the published results."""
@@ -15,3 +17,9 @@ class Sizes(msgspec.Struct, frozen=True, kw_only=True):
     slots: int = 1_000
     pickups_per_second: int = 200
     pickup_seconds: float = 5.0
+
+    @property
+    def pace(self) -> Pace:
+        """Return the pace of the pickups."""
+        jobs = round(self.pickups_per_second * self.pickup_seconds)
+        return Pace(jobs, self.pickups_per_second)

@@ -2,6 +2,8 @@
 
 from typing import Protocol
 
+from benchmarks.pace import Pace
+
 
 class Floor(Protocol):
     """A bare queue in a database of its own."""
@@ -16,6 +18,13 @@ class Floor(Protocol):
 
     async def drain(self) -> int:
         """Claim, run, finish and keep every job; return how many there were."""
+        ...
+
+    async def pick_up(self, pace: Pace) -> list[float] | None:
+        """Insert jobs one by one and run each as soon as it is heard of; the seconds in between.
+
+        ``None`` where the store has no way to tell of a new job.
+        """
         ...
 
     async def close(self) -> None:

@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from benchmarks.pace import Pace
 from mainspring.ports.clock import utc_now
 from mainspring.ports.entropy import new_job_id
 
@@ -62,6 +63,9 @@ class SqliteFloor:
             self._connection.execute("COMMIT")
             drained += len(rows)
         return drained
+
+    async def pick_up(self, pace: Pace) -> list[float] | None:
+        return None
 
     async def close(self) -> None:
         self._connection.close()

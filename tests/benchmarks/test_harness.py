@@ -32,7 +32,7 @@ def test_measures_a_store_and_shows_the_result(
         assert ratio == pytest.approx(rates[0] / rates[1], rel=0.01)
     shown = capsys.readouterr().out
     assert "| SQLite | drain |" in shown
-    assert "| SQLite | 10 jobs a round |" in shown
+    assert "| SQLite, product |" in shown
 
 
 @pytest.mark.postgres
@@ -40,8 +40,9 @@ def test_measures_postgres(tmp_path: Path, postgres_18: object) -> None:
     path = tmp_path / "result.json"
     words = [*TINY, "--stores", "postgres", "--postgres", "18", "--out", str(path)]
     assert main(words) == 0
-    drain = results.read(path)["figures"]["postgres"]["drain"]
-    assert {"worker_cpu_us", "server_cpu_us"} < drain["product"].keys()
+    figures = results.read(path)["figures"]["postgres"]
+    assert {"worker_cpu_us", "server_cpu_us"} < figures["drain"]["product"].keys()
+    assert figures["pickup"]["floor"].keys() < figures["pickup"]["product"].keys()
 
 
 @pytest.mark.postgres
