@@ -7,6 +7,7 @@ is not told, so every listener is told all of its topics. Nobody listening, nobo
 
 import asyncio
 import contextlib
+import math
 import sqlite3
 import threading
 from collections.abc import Callable, Collection, Iterable
@@ -14,9 +15,9 @@ from typing import Final
 
 from mainspring.store.sqlite.connection import Settings
 
-#: After so many looks in vain the poll gets slower, and stays so until something changes.
-_LOOKS_UNTIL_SLOW: Final = 400
-_SLOW_FACTOR: Final = 4
+#: After so many looks in vain the poll gets slower, and stays so until something changes: looking
+#: is cheap beside the work that a change brings, and dear where nothing happens.
+_PACES: Final = ((25, 0.2), (400, 1.0), (math.inf, 4.0))
 
 
 class SqliteSubscription:
@@ -135,8 +136,9 @@ class SqliteWakeups:
         """Return how long the writer may wait before it looks at the file again."""
         if not self._shared or not self._waiting_count:
             return None
-        slow = self._looks_in_vain >= _LOOKS_UNTIL_SLOW
-        return self._poll_seconds * (_SLOW_FACTOR if slow else 1)
+        return self._poll_seconds * next(
+            factor for looks, factor in _PACES if self._looks_in_vain < looks
+        )
 
     def look(self, connection: sqlite3.Connection) -> None:
         """Tell everyone when another process has changed something since the last look."""

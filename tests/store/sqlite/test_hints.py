@@ -8,6 +8,8 @@ import pytest
 
 from mainspring.ports.clock import monotonic
 from mainspring.store.sqlite import SqliteStore, open_sqlite
+from mainspring.store.sqlite.connection import Settings, connect
+from mainspring.store.sqlite.wakeups import SqliteWakeups
 from mainspring.testing.builders import new_job
 
 
@@ -95,4 +97,30 @@ async def test_a_wait_that_is_cancelled_leaves_nothing_behind(store: SqliteStore
     assert store.wakeups.poll_seconds() is None
     store.wakeups.announce(["done"])
     assert await listener.wait(1) == frozenset({"done"})
+    listener.close()
+
+
+async def test_looks_are_frequent_after_a_change_and_become_rarer(
+    store: SqliteStore, path: Path
+) -> None:
+    settings = Settings(str(path))
+    wakeups = SqliteWakeups(settings, nudge=lambda: None)
+    listener = wakeups.subscribe(["done"])
+    connection = connect(settings, patient=True)
+    assert wakeups.poll_seconds() is None
+    wakeups.begin_waiting()
+
+    def pauses(looks: int) -> list[float]:
+        found = []
+        for _ in range(looks):
+            wakeups.look(connection)
+            found.append(wakeups.poll_seconds() or 0.0)
+        return found
+
+    found = pauses(500)
+    assert found == sorted(found)
+    assert (found[0], found[100], found[-1]) == (0.001, 0.005, 0.02)
+    await store.submit([new_job()])
+    assert pauses(1) == [0.001]
+    connection.close()
     listener.close()
