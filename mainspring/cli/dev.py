@@ -4,7 +4,6 @@ import asyncio
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
@@ -19,7 +18,7 @@ from mainspring.cli.options import Given, Options
 from mainspring.cli.output import out
 from mainspring.cli.text import count_of, printable, span, styled
 from mainspring.cli.worker import DEFAULT_SLOTS, queues_of
-from mainspring.domain.errors import InvalidInput, StoreNotWritable
+from mainspring.domain.errors import InvalidInput
 from mainspring.domain.job import HandlerInfo
 from mainspring.domain.names import check_range
 from mainspring.runtime.settings import Settings, sqlite_path
@@ -105,6 +104,7 @@ async def _run(plan: _Plan, options: Options, settings: Settings) -> int:
     from mainspring.cli.keys import can_listen
     from mainspring.runtime.declared import declared_by
     from mainspring.runtime.node import run_node
+    from mainspring.runtime.prepare import prepare_store
     from mainspring.runtime.succession import Succession
     from mainspring.telemetry.logs import set_up_logging
 
@@ -112,7 +112,7 @@ async def _run(plan: _Plan, options: Options, settings: Settings) -> int:
         # A save within the second of the last one must not be taken for what was compiled then.
         os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
     handlers = await asyncio.to_thread(declared_by, plan.reference)
-    await _prepare(settings)
+    await prepare_store(settings)
     set_up_logging(settings.log_level)
     _banner(options, plan, handlers, settings, has_keys=can_listen())
     succession = Succession()
@@ -136,41 +136,6 @@ async def _run(plan: _Plan, options: Options, settings: Settings) -> int:
     )
     live.say("stopped; nothing is lost, mainspring dev goes on from here")
     return code
-
-
-async def _prepare(settings: Settings) -> None:
-    """Make the folder and the tables."""
-    from mainspring.runtime.assemble import open_store
-
-    path = sqlite_path(settings.store_url)
-    if path is not None and path != ":memory:":
-        _make_folder(path)
-    elif path is not None:
-        raise InvalidInput(
-            "a store in memory cannot be shared by processes", hint="name a file: sqlite:///FILE"
-        )
-    store = await open_store(settings)
-    try:
-        await store.migrate(phase="all")
-        await store.check_ready()
-    finally:
-        await store.close()
-
-
-def _make_folder(path: str) -> None:
-    folder = Path(path).absolute().parent
-    try:
-        if folder.is_dir():
-            return
-        folder.mkdir(parents=True)
-        if folder.name == ".mainspring":
-            # What is in it belongs to this machine, not to anybody's repository.
-            (folder / ".gitignore").write_text("*\n")
-    except OSError as error:
-        raise StoreNotWritable(
-            f"the folder {folder} cannot be made: {error.strerror}",
-            hint="run where you may write, or name another file: --store sqlite:///FILE",
-        ) from error
 
 
 def _banner(

@@ -5,12 +5,14 @@ Large ones are replaced by a reference into the object store (``*_ref``). Durati
 milliseconds; instants are aware datetimes in UTC, given by the store's clock.
 """
 
+from collections.abc import Iterator
 from datetime import datetime
 from enum import IntEnum
 from typing import Final
 
 import msgspec
 
+from mainspring.domain.ids import show_job
 from mainspring.domain.states import AttemptState, JobState
 
 
@@ -236,6 +238,11 @@ class JobView(msgspec.Struct, frozen=True, omit_defaults=True):
     progress_note: str | None = None
 
     @property
+    def job_id(self) -> str:
+        """Return the id as people see it, and as clients take it: ``job_…``."""
+        return show_job(self.id)
+
+    @property
     def payload_is_away(self) -> bool:
         """Tell whether ``payload`` only holds the place of an object that was not read."""
         return self.payload_ref is not None and self.payload == b"{}"
@@ -347,6 +354,14 @@ class Page(msgspec.Struct, frozen=True):
 
     items: tuple[JobView, ...]
     next_before: bytes | None
+
+    def __iter__(self) -> Iterator[JobView]:
+        """Go through the jobs of this page."""
+        return iter(self.items)
+
+    def __len__(self) -> int:
+        """Return how many jobs this page has."""
+        return len(self.items)
 
 
 class JobFilter(msgspec.Struct, frozen=True, kw_only=True):

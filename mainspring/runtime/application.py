@@ -7,13 +7,14 @@
 Light to import: what opens a store is brought when one is opened.
 """
 
+import asyncio
 import atexit
 import os
 import threading
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from mainspring.app import declare
 from mainspring.app.batches import Batches
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from mainspring.client.portal import Portal
     from mainspring.runtime.borrowing import Guests
     from mainspring.runtime.connect import AsyncClient, Client
+    from mainspring.runtime.embedded import EmbeddedWorker
+    from mainspring.runtime.embedding import EmbedOptions
     from mainspring.runtime.settings import Settings
 
 
@@ -74,6 +77,49 @@ class App(declare.App):
         opening = connect_sync(url, blobs=blobs, actor=actor)
         with opening as client, self.use(client.door), self._set(url, blobs):
             yield client
+
+    @asynccontextmanager
+    async def embedded(
+        self, url: str | None = None, **options: "Unpack[EmbedOptions]"
+    ) -> "AsyncIterator[AsyncClient]":
+        """Connect, and have a worker beside this process: for a web application's lifespan.
+
+        >>> @asynccontextmanager
+        ... async def lifespan(api: FastAPI):
+        ...     async with app.embedded():
+        ...         yield
+
+        The worker is a process of its own. Server processes of one machine that embed the same app
+        share one, unless ``shared=False``; any number of them is safe either way. It drains when
+        the block ends, and when this process is killed.
+        """
+        worker, settings = await asyncio.to_thread(self._embedding, url, options)
+        async with self.connect(settings.store_url, blobs=options.get("blobs")) as client:
+            worker.start()
+            try:
+                yield client
+            finally:
+                await asyncio.to_thread(worker.stop)
+
+    @contextmanager
+    def embedded_sync(
+        self, url: str | None = None, **options: "Unpack[EmbedOptions]"
+    ) -> "Iterator[Client]":
+        """Connect, and have a worker beside this process; see ``embedded``."""
+        worker, settings = self._embedding(url, options)
+        with self.connect_sync(settings.store_url, blobs=options.get("blobs")) as client:
+            worker.start()
+            try:
+                yield client
+            finally:
+                worker.stop()
+
+    def _embedding(
+        self, url: str | None, options: "EmbedOptions"
+    ) -> "tuple[EmbeddedWorker, Settings]":
+        from mainspring.runtime.embedding import prepared_worker
+
+        return prepared_worker(self, url, options)
 
     @contextmanager
     def _set(self, url: str | None, blobs: str | None) -> Iterator[None]:

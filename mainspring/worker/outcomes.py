@@ -44,7 +44,7 @@ _FOREIGN_FOLDERS: Final = tuple(
 def returned(attempt: Attempt, value: object) -> Outcome:
     """Judge a handler that returned, asked to stop or not: what it did counts."""
     if attempt.finished is not None:
-        if value is not None:
+        if value is not None and not _is_what_was_kept(attempt, value):
             _after_the_end(attempt, "what it returned does not count: set tx.result instead")
         return attempt.finished
     if value is None:
@@ -53,6 +53,13 @@ def returned(attempt: Attempt, value: object) -> Outcome:
         return Succeeded(attempt.handler.encode_result(value))
     except InvalidInput as error:
         return refused(error)
+
+
+def _is_what_was_kept(attempt: Attempt, value: object) -> bool:
+    try:
+        return attempt.finished == Succeeded(attempt.handler.encode_result(value))
+    except InvalidInput:
+        return False
 
 
 def refused(error: InvalidInput) -> Failed:
