@@ -1,8 +1,15 @@
 """A migrated store, and every kind of caller that has a connection to it."""
 
 import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Self
 
 import pytest
 
@@ -12,6 +19,7 @@ from mainspring.runtime.settings import Settings
 from tests.transactions.shop import app
 from tests.transactions.ways import TABLE, WAYS, Way, prepare_django
 
+ROOT = Path(__file__).parents[2]
 PATIENCE_SECONDS = 20.0
 
 
@@ -61,3 +69,45 @@ def client(way: Way) -> Iterator[Client]:
     """A client of the same store, which is the app's open door."""
     with app.connect_sync(way.url) as opened:
         yield opened
+
+
+class Worker:
+    """A real worker, with all of its processes."""
+
+    def __init__(self, url: str, reference: str) -> None:
+        self._command = [
+            sys.executable, "-m", "mainspring", "worker", "start", reference, "--store", url,
+            "--processes", "1", "--concurrency", "4",
+        ]  # fmt: skip
+
+    def __enter__(self) -> Self:
+        self._log = TemporaryFile()
+        kept = {name: text for name, text in os.environ.items() if "MAINSPRING" not in name}
+        self._process = subprocess.Popen(
+            self._command,
+            cwd=ROOT,
+            env=kept | {"PYTHONPATH": str(ROOT)},
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=self._log,
+            start_new_session=True,
+        )
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        self._process.terminate()
+        try:
+            self._process.wait(PATIENCE_SECONDS)
+        finally:
+            if self._process.poll() is None:
+                os.killpg(self._process.pid, signal.SIGKILL)
+                self._process.wait()
+            self._log.seek(0)
+            print(self._log.read().decode())
+            self._log.close()
+
+    def wait_until(self, is_so: Callable[[], bool]) -> None:
+        until = time.monotonic() + PATIENCE_SECONDS
+        while not is_so():
+            assert time.monotonic() < until, "nothing came of it"
+            time.sleep(0.02)

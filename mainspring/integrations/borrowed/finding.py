@@ -69,7 +69,7 @@ def _driver_of(given: Any) -> str | None:
 _HINTS = {
     "sqlite3": ("in_transaction",),
     "aiosqlite": ("in_transaction",),
-    "sqlalchemy": ("in_transaction",),
+    "sqlalchemy": ("in_transaction", "registry"),
     "django": ("in_atomic_block",),
     "asyncpg": ("is_in_transaction",),
     "psycopg": ("info",),

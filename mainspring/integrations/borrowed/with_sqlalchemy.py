@@ -41,6 +41,8 @@ class SqlalchemySession(Blocking):
     advice = _ADVICE
 
     def __init__(self, given: Any) -> None:
+        # A scoped_session stands for the session of this thread, coroutine or request.
+        given = given.registry() if hasattr(given, "registry") else given
         self._given = given
         bind = given if hasattr(given, "exec_driver_sql") else given.get_bind()
         dialect = bind.dialect
@@ -100,11 +102,9 @@ class AsyncSqlalchemySession:
     awaits: Final = True
 
     def __init__(self, given: Any) -> None:
+        given = given.registry() if hasattr(given, "registry") else given
         self._given = given
         inner = getattr(given, "sync_connection", None) or getattr(given, "sync_session", None)
-        if inner is None:
-            # An async_scoped_session, or a connection that has not been started yet.
-            inner = given.registry().sync_session if hasattr(given, "registry") else None
         if inner is None:
             raise unusable(given, "is not connected yet: await connection.start() first")
         self._inner = SqlalchemySession(inner)
