@@ -22,8 +22,10 @@ from mainspring.domain.errors import InvalidPayload as InvalidPayload
 from mainspring.domain.errors import JobCancelled as JobCancelled
 from mainspring.domain.errors import JobDead as JobDead
 from mainspring.domain.errors import JobFailed as JobFailed
+from mainspring.domain.errors import LeaseLost as LeaseLost
 from mainspring.domain.errors import MainspringError as MainspringError
 from mainspring.domain.errors import NotFound as NotFound
+from mainspring.domain.errors import NotInTransaction as NotInTransaction
 from mainspring.domain.errors import ResultTimeout as ResultTimeout
 from mainspring.runtime.application import App as App
 from mainspring.runtime.connect import AsyncClient as AsyncClient
@@ -54,8 +56,10 @@ __all__ = [
     "JobCancelled",
     "JobDead",
     "JobFailed",
+    "LeaseLost",
     "MainspringError",
     "NotFound",
+    "NotInTransaction",
     "ResultTimeout",
     "Retry",
     "RetryAfter",

@@ -74,7 +74,8 @@ def client(way: Way) -> Iterator[Client]:
 class Worker:
     """A real worker, with all of its processes."""
 
-    def __init__(self, url: str, reference: str) -> None:
+    def __init__(self, url: str, reference: str, *, folder: Path = ROOT) -> None:
+        self._folder = folder
         self._command = [
             sys.executable, "-m", "mainspring", "worker", "start", reference, "--store", url,
             "--processes", "1", "--concurrency", "4",
@@ -85,7 +86,7 @@ class Worker:
         kept = {name: text for name, text in os.environ.items() if "MAINSPRING" not in name}
         self._process = subprocess.Popen(
             self._command,
-            cwd=ROOT,
+            cwd=self._folder,
             env=kept | {"PYTHONPATH": str(ROOT)},
             stdin=subprocess.DEVNULL,
             stdout=self._log,
