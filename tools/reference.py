@@ -18,6 +18,7 @@ from mainspring.cli.root import app as cli  # noqa: E402 - the path comes first
 from mainspring.cli.trouble import EXIT_CODES  # noqa: E402
 from mainspring.domain.errors import all_errors  # noqa: E402
 from mainspring.domain.limits import LIMITS  # noqa: E402
+from mainspring.domain.search.fields import FIELDS  # noqa: E402
 from mainspring.runtime.settings import TABLE  # noqa: E402
 
 FOLDER = ROOT / "docs/reference"
@@ -45,6 +46,40 @@ Where a setting may be said, the strongest first:
 A name that is none is refused with a suggestion. `mainspring config ls` shows every value with its
 place, `mainspring config explain NAME` every place that says something about one. Passwords are
 never shown."""
+SEARCH_INTRODUCTION = """\
+One language finds jobs everywhere: `ClientGateway.find`, and actions on all that it finds.
+
+    state:failed kind:email.* created:<1h -queue:bulk error:"timed out"
+
+A space means *and*, a comma means *or*, `-` means *not*, and parentheses group, two levels deep:
+`(state:dead queue:mail),(state:ready wait:>5m)`. A comma inside a field lists its values:
+`state:dead,cancelled`. Text without a field is an id, the beginning of one, or the beginning of a
+kind. What has spaces, commas or brackets stands in quotes. The [limits](limits.md) bound a search;
+an error says at which character it is and what was meant."""
+SEARCH_VALUES = """\
+## Values
+
+- **Text**: `kind:email.send`, or its beginning: `kind:email.*`. In quotes a star is a star.
+- **Numbers**: `attempt:3`, `attempt:>=3`, `attempt:2..5`. So are members of a payload that are
+  numbers: `args.amount:>100`. Payloads that lie in the object store are not looked into.
+- **Spans of time**: `wait:>5m`, `ran:1s..1h30m`, with `ms s m h d w`.
+- **Instants**: `created:<1h` (less than an hour ago), `finished:2026-11-01` (that day, in UTC),
+  `finished:2026-11-01..2026-11-02` (both days whole), `created:>=2026-11-01T09:00+01:00`.
+
+`schedule`, `run`, `tag` and `meta` are promised words: there is nothing yet that they could find.
+
+## Pages and operations
+
+A page of a search is never slow: it ends when it is full, or when `find_jobs_max` jobs were looked
+at, and its cursor goes on from there. States, exact kinds, queues and groups, one tenant, ids, and
+windows of `created` and `finished` are looked for by the store itself; the more of them a search
+has, the fewer jobs have to be looked at.
+
+An operation (`replay`, `purge`, `retry`, `cancel`) on a search is previewed first: how many jobs,
+in which states, and the newest five. The preview's instant freezes the set: jobs that were
+submitted, or ended, after it are left out when it is carried out, oldest first, in batches, no
+faster than the rate that was asked for. One call changes at most `bulk_jobs_max` jobs; `capped`
+says that there may be more."""
 PARAMETERS = re.compile(r"^Parameters\n-+\n", re.MULTILINE)
 
 
@@ -56,6 +91,7 @@ def main() -> int:
         "errors.md": errors_page(),
         "settings.md": settings_page(),
         "limits.md": limits_page(),
+        "search.md": search_page(),
     }
     stale = [name for name, text in pages.items() if read(FOLDER / name) != text]
     if "--check" in sys.argv[1:]:
@@ -83,6 +119,15 @@ def table(*rows: tuple[str, ...]) -> str:
     header, *rest = rows
     lines = [header, tuple("---" for _ in header), *rest]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+# --- the search language -------------------------------------------------------
+
+
+def search_page() -> str:
+    """Every field of the search language."""
+    rows = [(f"`{name}:`", field.doc) for name, field in FIELDS.items()]
+    return page("Search", SEARCH_INTRODUCTION, table(("field", "meaning"), *rows), SEARCH_VALUES)
 
 
 # --- the command line ---------------------------------------------------------

@@ -118,6 +118,12 @@ class ConfigError(InvalidInput):
     code = "invalid_setting"
 
 
+class InvalidQuery(InvalidInput):
+    """This search cannot be read."""
+
+    code = "invalid_query"
+
+
 class NotFound(MainspringError):
     """There is no such thing."""
 

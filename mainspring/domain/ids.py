@@ -83,6 +83,27 @@ def parse(prefix: str, text: str) -> bytes:
     return number.to_bytes(_ID_BYTES, "big")
 
 
+def window(prefix: str, text: str) -> tuple[bytes, bytes | None] | None:
+    """Return the ids that begin with this shown text: the first, and the one after the last.
+
+    ``None`` in place of the latter: there is none after it. ``None`` alone: no id begins so.
+    """
+    found, separator, digits = text.partition("_")
+    if not separator or found != prefix or len(digits) > _SHOWN_LENGTH:
+        return None
+    number = 0
+    for letter in digits:
+        if letter not in _VALUE_OF:
+            return None
+        number = number << 5 | _VALUE_OF[letter]
+    rest = 5 * (_SHOWN_LENGTH - len(digits))
+    first, after = number << rest, (number + 1) << rest
+    if first >> 128:
+        return None
+    end = None if after >> 128 else after.to_bytes(_ID_BYTES, "big")
+    return first.to_bytes(_ID_BYTES, "big"), end
+
+
 def parse_job(text: str) -> JobId:
     """Read a job's id; ``job_…:3`` (an attempt of it) names the job as well."""
     given: object = text

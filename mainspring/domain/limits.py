@@ -31,6 +31,12 @@ _ALL: Final = (
     Limit("page_items_max", 500, "Items in one page of a list."),
     Limit("group_jobs_max", 100_000, "The newest failures that are counted into groups."),
     Limit("trend_items_max", 1_000, "Spans of time in the trend of a group of failures."),
+    Limit("query_bytes_max", 2_048, "The text of a search."),
+    Limit("query_items_max", 20, "Terms in a search."),
+    Limit("query_depth_max", 2, "Parentheses inside each other in a search."),
+    Limit("find_jobs_max", 10_000, "Jobs that are looked at for one page of a search."),
+    Limit("bulk_jobs_max", 10_000, "Jobs that one operation on a search changes."),
+    Limit("bulk_scan_jobs_max", 200_000, "Jobs that one operation on a search looks at."),
     Limit("recover_jobs_max", 200, "Attempts that one recovery step closes."),
     Limit("max_attempts_max", 1_000, "Executions of one job."),
     Limit("max_crashes_max", 100, "Process deaths that one job may cause."),
@@ -60,6 +66,12 @@ WAITING_CALLS_MAX: Final = LIMITS["waiting_calls_max"].default
 PAGE_ITEMS_MAX: Final = LIMITS["page_items_max"].default
 GROUP_JOBS_MAX: Final = LIMITS["group_jobs_max"].default
 TREND_ITEMS_MAX: Final = LIMITS["trend_items_max"].default
+QUERY_BYTES_MAX: Final = LIMITS["query_bytes_max"].default
+QUERY_ITEMS_MAX: Final = LIMITS["query_items_max"].default
+QUERY_DEPTH_MAX: Final = LIMITS["query_depth_max"].default
+FIND_JOBS_MAX: Final = LIMITS["find_jobs_max"].default
+BULK_JOBS_MAX: Final = LIMITS["bulk_jobs_max"].default
+BULK_SCAN_JOBS_MAX: Final = LIMITS["bulk_scan_jobs_max"].default
 RECOVER_JOBS_MAX: Final = LIMITS["recover_jobs_max"].default
 MAX_ATTEMPTS_MAX: Final = LIMITS["max_attempts_max"].default
 MAX_CRASHES_MAX: Final = LIMITS["max_crashes_max"].default

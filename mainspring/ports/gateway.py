@@ -24,6 +24,7 @@ from mainspring.domain.job import (
     Trend,
     WorkerView,
 )
+from mainspring.domain.limits import BULK_JOBS_MAX
 from mainspring.domain.outcome import LogLine, Progress, Report
 from mainspring.domain.states import JobState
 from mainspring.ports.store import Beat, CancelResult, ClaimAsk, Pulse
@@ -153,6 +154,39 @@ class Replayed(msgspec.Struct, frozen=True):
     changed: tuple[bytes, ...]
 
 
+class Bulk(msgspec.Struct, frozen=True, kw_only=True):
+    """An action on everything that a search finds."""
+
+    #: ``replay`` and ``purge`` (dead letters), ``retry`` (scheduled, retrying, dead), ``cancel``.
+    action: str
+    query: str
+    #: Jobs that were submitted, or ended, later are left out: a preview's own instant.
+    until: datetime | None = None
+    limit: int = BULK_JOBS_MAX
+    #: At most so many jobs a second.
+    rate: float | None = None
+    #: For ``cancel``.
+    reason: str = ""
+    force: bool = False
+
+
+class Operation(msgspec.Struct, frozen=True, kw_only=True):
+    """What an action on a search is about, and what it did."""
+
+    action: str
+    #: The search as it was understood.
+    query: str
+    until: datetime
+    matched: int
+    #: There may be more: the limit was reached, or too many jobs would have to be looked at.
+    capped: bool
+    states: dict[JobState, int]
+    #: The newest of them.
+    sample: tuple[JobView, ...]
+    changed: tuple[bytes, ...] = ()
+    dry_run: bool = True
+
+
 class ClientGateway(Protocol):
     """All that a client can ask for: the same over a store and over a server."""
 
@@ -172,6 +206,23 @@ class ClientGateway(Protocol):
 
     async def list_jobs(self, wanted: JobFilter, *, limit: int, before: bytes | None) -> Page:
         """Return a page of jobs, newest first."""
+        ...
+
+    async def find(self, query: str, *, limit: int = 50, before: bytes | None = None) -> Page:
+        """Return a page of jobs that a search finds, newest first.
+
+        A page may end before it is full, when many jobs had to be looked at; ``next_before`` goes
+        on. Raises ``InvalidQuery`` with the offset of what cannot be read.
+        """
+        ...
+
+    async def operate(self, wanted: Bulk, *, dry_run: bool, actor: str) -> Operation:
+        """Do something with everything that a search finds; with ``dry_run`` only say with what.
+
+        The set is frozen by ``until``: pass the one of the preview. Oldest first, in batches; what
+        meanwhile went on by itself is left alone. May be repeated: what was changed is eligible no
+        more, or was changed after ``until``.
+        """
         ...
 
     async def list_groups(

@@ -43,7 +43,7 @@ from mainspring.domain.references import FILES
 from mainspring.domain.states import FINAL, JobState
 from mainspring.ports.blobs import BlobStore
 from mainspring.ports.clock import monotonic, pause_seconds
-from mainspring.ports.gateway import Accepted, Replayed, Submission
+from mainspring.ports.gateway import Accepted, Bulk, Operation, Replayed, Submission
 from mainspring.ports.store import (
     CancelResult,
     ControlStore,
@@ -52,6 +52,7 @@ from mainspring.ports.store import (
     SubmissionStore,
     Wakeups,
 )
+from mainspring.registry import finding
 from mainspring.registry.acceptance import accepted, check_count, offloaded
 from mainspring.registry.coalesce import Coalescer
 from mainspring.registry.validate import Forms, check_schema, with_index
@@ -145,6 +146,14 @@ class FrontDesk:
     async def list_jobs(self, wanted: JobFilter, *, limit: int, before: bytes | None) -> Page:
         """Return a page of jobs, newest first."""
         return await self._store.list_jobs(wanted, limit=_page(limit), before=before)
+
+    async def find(self, query: str, *, limit: int = 50, before: bytes | None = None) -> Page:
+        """Return a page of jobs that a search finds, newest first."""
+        return await finding.find(self._store, query, limit=_page(limit), before=before)
+
+    async def operate(self, wanted: Bulk, *, dry_run: bool, actor: str) -> Operation:
+        """Do something with everything that a search finds."""
+        return await finding.operate(self._store, self, wanted, dry_run=dry_run, actor=actor)
 
     async def list_groups(
         self, wanted: JobFilter, *, limit: int = 50, trend: Trend | None = None

@@ -8,7 +8,7 @@ from mainspring.domain.limits import LIMITS, Limit
 
 _UNITS = ("bytes", "characters", "jobs", "items", "seconds", "lines", "hours", "calls")
 _COUNTED_BY_THEIR_NAME = {"payload_depth_max", "payload_elements_max"}
-_COUNTED_BY_THEIR_NAME |= {"max_attempts_max", "max_crashes_max"}
+_COUNTED_BY_THEIR_NAME |= {"max_attempts_max", "max_crashes_max", "query_depth_max"}
 
 
 @pytest.mark.parametrize("limit", LIMITS.values(), ids=lambda limit: limit.name)

@@ -10,7 +10,7 @@ from mainspring.testing.conformance.control import (
     RunNowSuite,
 )
 from mainspring.testing.conformance.fence import FenceSuite
-from mainspring.testing.conformance.groups import GroupSuite
+from mainspring.testing.conformance.groups import FilterSuite, GroupSuite
 from mainspring.testing.conformance.maintenance import MaintenanceSuite
 from mainspring.testing.conformance.pulses import LogSuite, PulseSuite
 from mainspring.testing.conformance.queries import ListSuite, LookSuite, QueueSuite
@@ -52,6 +52,7 @@ EVERY_SUITE: Final[tuple[type[Suite], ...]] = (
     PauseSuite,
     LookSuite,
     ListSuite,
+    FilterSuite,
     GroupSuite,
     QueueSuite,
     MaintenanceSuite,

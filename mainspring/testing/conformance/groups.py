@@ -1,6 +1,6 @@
 """Groups of failures: ``QueryStore.list_groups``, and the group that a job carries."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -21,9 +21,12 @@ from mainspring.testing.conformance.steps import (
     finish,
     open_worker,
     start,
+    submit_one,
     view,
 )
+from mainspring.testing.filters import admits
 
+_WINDOWS = ("created_after", "created_before", "finished_after", "finished_before")
 _HOURS = Trend(BEGINNING, 3_600_000, 24)
 
 
@@ -39,6 +42,47 @@ async def _dies(store: Store, error: ErrorInfo, **changes: Any) -> bytes:
 
 async def _groups(store: Store, *, limit: int = 10, **changes: Any) -> list[FailureGroup]:
     return await store.list_groups(JobFilter(**changes), trend=_HOURS, limit=limit)
+
+
+def _window(name: str, at: datetime) -> JobFilter:
+    edge: dict[str, Any] = {name: at}
+    return JobFilter(**edge)
+
+
+class FilterSuite(Suite):
+    """Every member of ``JobFilter``, against its plain meaning."""
+
+    async def test_a_list_is_what_the_filter_admits(
+        self, store: Store, clock: SettableClock
+    ) -> None:
+        for number in range(4):
+            clock.advance(10)
+            tenant, delay_ms = "ab"[number // 2], [None, 5_000][number % 2]
+            await submit_one(store, queue=f"q{number % 2}", tenant=tenant, delay_ms=delay_ms)
+            await _dies(store, _error("ab"[number % 2]), tenant=tenant)
+        page = await store.list_jobs(JobFilter(), limit=100, before=None)
+        jobs = page.items
+        assert len(jobs) == 8
+        ids = sorted(job.id for job in jobs)
+        instants = sorted({job.created_at for job in jobs} | {clock.now()})
+        groups = {job.error_group for job in jobs if job.error_group}
+        filters = [
+            JobFilter(),
+            *(JobFilter(states=frozenset({state})) for state in JobState),
+            *(JobFilter(queues=frozenset({queue})) for queue in ("q0", "q1", "default")),
+            *(JobFilter(tenant=tenant) for tenant in "abc"),
+            *(JobFilter(groups=frozenset({group})) for group in groups),
+            JobFilter(kinds=frozenset({"other"})),
+            *(_window(name, instant) for instant in instants for name in _WINDOWS),
+            JobFilter(created_after=instants[1], created_before=instants[3]),
+            JobFilter(id_from=ids[2], id_before=ids[6]),
+            JobFilter(id_from=ids[7]),
+            JobFilter(tenant="a", states=frozenset({JobState.DEAD}), created_after=instants[1]),
+        ]
+        for wanted in filters:
+            found = await store.list_jobs(wanted, limit=100, before=ids[7])
+            expected = [job for job in jobs if job.id < ids[7] and admits(wanted, job)]
+            assert list(found.items) == expected, wanted
 
 
 class GroupSuite(Suite):
