@@ -205,6 +205,39 @@ async def test_a_handler_on_the_loop_may_wait_for_what_it_submitted(mainspring: 
     assert await handle.aresult() == "waited by its parent"
 
 
+def test_a_blocking_wait_for_an_async_job_inside_an_async_handler_is_told(
+    mainspring: Kit,
+) -> None:
+    app = App("blocking")
+
+    @app.job()
+    async def impatient() -> str:
+        return shop.wait.submit().result()
+
+    mainspring.install(app)
+    handle = impatient.submit()
+    mainspring.drain()
+    error = mainspring.job(handle).error
+    assert error is not None
+    assert "cannot be run from inside another one" in error.message
+
+
+async def test_a_test_that_is_cancelled_hands_back_what_runs(mainspring: Kit) -> None:
+    app = App("endless")
+
+    @app.job()
+    async def endless() -> None:
+        draining.cancel()
+        await asyncio.sleep(3_600)
+
+    mainspring.install(app)
+    handle = await endless.asubmit()
+    draining = asyncio.create_task(mainspring.adrain())
+    with pytest.raises(asyncio.CancelledError):
+        await draining
+    assert mainspring.job(handle).state == "ready"
+
+
 def test_a_job_that_never_ends_is_told(mainspring: Kit) -> None:
     shop.forever.submit()
     with pytest.raises(LimitReached, match="20 attempts were run and more is due"):

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import create_engine, text
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
+from sqlalchemy.orm import Session
 
 from mainspring import App, Context
 from mainspring.domain.errors import InvalidInput, NotInTransaction
@@ -142,6 +143,22 @@ def test_submitting_asks_for_an_open_transaction(kit: Kit, database: Database) -
     shop.send.using(connection).submit("ada")
     kit.assert_submitted(shop.send, "ada")
     connection.close()
+
+
+def test_after_the_commit_means_after_the_commit(kit: Kit, database: Database) -> None:
+    engine = create_engine(f"sqlite:///{database.path}")
+    with Session(engine) as session:
+        session.execute(text("INSERT INTO paid VALUES (1)"))
+        shop.send.after_commit(session).submit("rolled back")
+        session.rollback()
+        session.execute(text("INSERT INTO paid VALUES (2)"))
+        handle = shop.send.after_commit(session).submit("ada")
+        kit.refute_submitted(shop.send)
+        session.commit()
+    engine.dispose()
+    assert kit.assert_submitted(shop.send, times=1).id == handle.id
+    assert kit.drain().succeeded == 1
+    assert handle.result() == 3
 
 
 def test_what_is_no_connection_is_refused(kit: Kit, database: Database) -> None:
