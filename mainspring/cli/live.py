@@ -17,6 +17,7 @@ from mainspring.cli.job_tables import note
 from mainspring.cli.options import Options
 from mainspring.cli.output import out
 from mainspring.cli.records import milliseconds_between
+from mainspring.cli.tables import terminal_width
 from mainspring.cli.text import count_of, cut, printable, span, state_style, styled, width_of
 from mainspring.cli.watching import attempt_text, progress_text
 from mainspring.domain.errors import MainspringError
@@ -36,11 +37,19 @@ _KNOWN_MAX: Final = 5_000
 _LINES_A_LOOK: Final = 40
 _KIND_COLUMNS: Final = 8
 _RESULT_COLUMNS: Final = 40
+#: Time, id, kind and attempt of a line, and what follows the error.
+_LINE_COLUMNS: Final = 92
+_WHY_COLUMNS_MIN: Final = 24
 _PROGRESS_STEP: Final = 0.25
 #: States that are told as they are; the others are told by the attempts, or not at all.
 _TOLD: Final = frozenset(
     {JobState.SCHEDULED, JobState.BLOCKED, JobState.RUNNING, JobState.CANCELLING}
 )
+
+
+def _why_columns() -> int:
+    """Return how much of an error fits between a line's beginning and what comes next."""
+    return max(_WHY_COLUMNS_MIN, terminal_width() - _LINE_COLUMNS)
 
 
 class LiveLog:
@@ -182,7 +191,9 @@ class LiveLog:
             if attempt.attempt > self._told_attempt.get(job.id, 0):
                 self._told_attempt[job.id] = attempt.attempt
                 if attempt.state not in (AttemptState.SUCCEEDED, AttemptState.CANCELLED):
-                    text = attempt_text(attempt, following, job, color=self._color)
+                    text = attempt_text(
+                        attempt, following, job, color=self._color, why_columns=_why_columns()
+                    )
                     self._line(job, text, attempt.ended_at)
 
     def _tell_end(self, job: JobView) -> None:

@@ -1,24 +1,40 @@
 """``mainspring submit``: one job, from the command line."""
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Final, Literal
 
 from cyclopts import Group, Parameter
 
 from mainspring.app.durations import milliseconds
-from mainspring.cli.asking import open_gateway
-from mainspring.cli.options import Given, Options
-from mainspring.cli.output import out, show_one, tell
+from mainspring.cli.asking import known_queues, nearest, open_gateway
+from mainspring.cli.options import FLAG, Given, Options
+from mainspring.cli.output import out, show_one, tell, tell_dry_run
 from mainspring.cli.payloads import payload_of
-from mainspring.cli.records import job_record
+from mainspring.cli.picking import check_columns
+from mainspring.cli.records import job_record, raw_json
+from mainspring.cli.text import printable
 from mainspring.cli.watching import ended_badly, watch
+from mainspring.domain.errors import InvalidInput
 from mainspring.domain.ids import show_job
-from mainspring.domain.job import JobView
+from mainspring.domain.job import DEFAULT_TENANT, JobView, Priority
+from mainspring.domain.payload import check
 from mainspring.domain.states import JobState
-from mainspring.ports.gateway import Accepted, Submission
+from mainspring.ports.gateway import Accepted, ClientGateway, Submission
 
 _WAIT = Group("Waiting", sort_key=50)
 #: A value may begin with a dash, so that ``--delay -5s`` is answered by what is wrong with it.
 _Value = Parameter(allow_leading_hyphen=True)
+
+While = Literal["live", "waiting"]
+OnDuplicate = Literal["existing", "reject", "replace"]
+#: What ``--columns`` may name: of a submission, or of the job that was waited for.
+_COLUMNS: Final = (
+    "id", "created", "replaced", "kind", "state", "tenant", "queue", "priority", "attempt",
+    "tries", "max_attempts", "crashes", "max_crashes", "replays", "reason", "blocked_reason",
+    "created_at", "due_at", "started_at", "deadline_at", "finished_at", "timeout_ms", "backoff",
+    "on_exhausted", "effect_key", "submission_key", "unique_key", "worker_id", "progress",
+    "payload", "payload_ref", "result", "result_ref", "error", "group", "delay_ms",
+)  # fmt: skip
 
 
 async def submit(  # noqa: PLR0913 - a command's options are its arguments
@@ -32,11 +48,17 @@ async def submit(  # noqa: PLR0913 - a command's options are its arguments
     at: str | None = None,
     key: str | None = None,
     effect_key: str | None = None,
+    unique: str | None = None,
+    unique_by: Annotated[tuple[str, ...], Parameter(negative="")] = (),
+    unique_while: While = "live",
+    on_duplicate: OnDuplicate = "existing",
+    tenant: str | None = None,
     max_attempts: int | None = None,
     timeout: Annotated[str | None, _Value] = None,
     wait: Annotated[bool, Parameter(group=_WAIT, negative="")] = False,
     follow: Annotated[bool, Parameter(group=_WAIT, negative="")] = False,
     wait_timeout: Annotated[str | None, Parameter(group=_WAIT, allow_leading_hyphen=True)] = None,
+    dry_run: Annotated[bool, FLAG] = False,
     options: Given,
 ) -> int:
     """Submit a job, and print its id.
@@ -61,6 +83,17 @@ async def submit(  # noqa: PLR0913 - a command's options are its arguments
         A submission key: the same key with the same body names the same job for a day.
     effect_key
         What the handler hands on as its idempotency key; the job's id if not given.
+    unique
+        At most one live job with this text; what a second one does is --on-duplicate.
+    unique_by
+        At most one live job of this kind with the same values of these members: shop_id,day; or
+        with the same payload: '*'.
+    unique_while
+        While the first is live, or only while it waits (has not begun).
+    on_duplicate
+        Name the existing job, reject the second, or replace what waits.
+    tenant
+        On whose behalf.
     max_attempts
         How often it may be tried.
     timeout
@@ -71,10 +104,18 @@ async def submit(  # noqa: PLR0913 - a command's options are its arguments
         As --wait, and show its log and progress.
     wait_timeout
         As --wait, but leave with exit 7 after this long; the job goes on.
+    dry_run
+        Check everything, and say what would be submitted.
     """
+    check_columns(options, _COLUMNS)
+    body = payload_of(payload, json, bytes_max=options.settings().payload_bytes)
     wanted = Submission(
         kind=kind,
-        payload=payload_of(payload, json, bytes_max=options.settings().payload_bytes),
+        payload=body,
+        unique_key=_unique(kind, body, unique, unique_by),
+        unique_while=unique_while,
+        on_duplicate=on_duplicate,
+        tenant=tenant or DEFAULT_TENANT,
         queue=queue,
         priority=int(priority) if priority is not None and priority.isdecimal() else priority,
         delay_ms=None if delay is None else milliseconds(delay, name="delay"),
@@ -84,6 +125,9 @@ async def submit(  # noqa: PLR0913 - a command's options are its arguments
         key=key,
         effect_key=effect_key,
     )
+    if dry_run:
+        await _check(wanted, options)
+        return 0
     patience = None
     if wait_timeout is not None:
         patience = milliseconds(wait_timeout, name="wait-timeout") / 1_000
@@ -91,10 +135,63 @@ async def submit(  # noqa: PLR0913 - a command's options are its arguments
     return await _submit(wanted, options, stays=stays, follow=follow, patience=patience)
 
 
+def _unique(kind: str, body: bytes, text: str | None, members: Sequence[str]) -> str | None:
+    """Return the unique key that was asked for, if any."""
+    if text is not None and members:
+        raise InvalidInput("both --unique and --unique-by were given", hint="give one of them")
+    if not members:
+        return text
+    names = tuple(name for given in members for name in given.split(",") if name)
+    from mainspring.app.uniqueness import unique_key
+
+    found = check(body)
+    assert isinstance(found, dict)
+    return unique_key(True if names == ("*",) else names, kind, found)
+
+
+async def _check(wanted: Submission, options: Options) -> None:
+    """Check a submission as the store's side does, and show what would be inserted."""
+    from mainspring.ports.entropy import new_job_id
+    from mainspring.registry.validate import new_job
+
+    async with open_gateway(options) as gateway:
+        handlers = {handler.kind: handler for handler in await gateway.list_handlers()}
+        job = new_job(wanted, handlers, new_job_id, options.settings().payload_bytes)
+        await _warn_of_queue(gateway, wanted)
+    record = {
+        "kind": job.kind,
+        "tenant": job.tenant,
+        "queue": job.queue,
+        "priority": Priority(job.priority).name.lower(),
+        "delay_ms": job.delay_ms,
+        "due_at": job.due_at,
+        "max_attempts": job.max_attempts,
+        "timeout_ms": job.timeout_ms,
+        "submission_key": job.submission_key,
+        "unique_key": job.unique_key,
+        "payload": raw_json(job.payload),
+    }
+    shown = f"{job.kind} would be submitted to the queue {job.queue}: {job.payload.decode()}"
+    show_one(options, record, name=job.kind, people=lambda: out(printable(shown)))
+    tell_dry_run()
+
+
+async def _warn_of_queue(gateway: ClientGateway, wanted: Submission) -> None:
+    """Say so when a queue was named that nothing else names: more often a slip than a plan."""
+    if wanted.queue is None:
+        return
+    known = await known_queues(gateway)
+    if wanted.queue not in known:
+        near = nearest(wanted.queue, known)
+        more = f"; did you mean {near}?" if near else ""
+        tell(f"warning: no worker or handler names the queue {wanted.queue!r}{more}")
+
+
 async def _submit(
     wanted: Submission, options: Options, *, stays: bool, follow: bool, patience: float | None
 ) -> int:
     async with open_gateway(options) as gateway:
+        await _warn_of_queue(gateway, wanted)
         accepted = (await gateway.submit([wanted]))[0]
         if not stays:
             _show_accepted(options, accepted)
@@ -115,8 +212,10 @@ async def _submit(
 
 def _show_accepted(options: Options, accepted: Accepted) -> None:
     name = show_job(accepted.job_id)
-    record = {"id": name, "created": accepted.created}
+    record = {"id": name, "created": accepted.created, "replaced": accepted.replaced}
     show_one(options, record, name=name, people=lambda: out(name))
+    if options.is_for_people and not accepted.created:
+        tell("it was there already" + (", and waits with this payload now" * accepted.replaced))
 
 
 def show_end(options: Options, job: JobView) -> None:

@@ -10,7 +10,16 @@ from typing import Final
 from mainspring.cli.options import Options, wants_color
 from mainspring.cli.output import tell
 from mainspring.cli.records import error_of, milliseconds_between
-from mainspring.cli.text import absolute, count_of, printable, span, state_style, styled, width_of
+from mainspring.cli.text import (
+    absolute,
+    count_of,
+    cut,
+    printable,
+    span,
+    state_style,
+    styled,
+    width_of,
+)
 from mainspring.domain.errors import JobFailed, ResultTimeout
 from mainspring.domain.ids import show_job
 from mainspring.domain.job import AttemptView, JobView
@@ -225,16 +234,21 @@ class _Pen:
 
 
 def attempt_text(
-    attempt: AttemptView, following: AttemptView | None, job: JobView, *, color: bool
+    attempt: AttemptView,
+    following: AttemptView | None,
+    job: JobView,
+    *,
+    color: bool,
+    why_columns: int = 200,
 ) -> str:
-    """Return how an attempt ended, why, and what comes next."""
+    """Return how an attempt ended, why, and what comes next; a long why is cut."""
     # Where replays and hand-backs made attempts outnumber tries, "of 5" would mislead.
     of = f"/{job.max_attempts}" if job.attempt == job.tries else ""
     state = attempt.state.value.replace("_", " ")
     text = styled(
         f"attempt {attempt.attempt}{of} {state}", state_style(attempt.state.value), color=color
     )
-    why = reason_text(attempt)
+    why = cut(reason_text(attempt), why_columns)
     if why:
         text += f": {why}"
     if attempt.ended_at is None:
