@@ -1,7 +1,7 @@
 """Many jobs at once: the set is found first and then stays as it is, whatever happens meanwhile."""
 
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -17,6 +17,7 @@ from mainspring.cli.watching import ProgressLine
 from mainspring.domain.errors import InvalidInput
 from mainspring.domain.ids import show_job
 from mainspring.domain.job import JobFilter, JobView
+from mainspring.domain.limits import PAGE_ITEMS_MAX
 from mainspring.ports.gateway import ClientGateway
 
 BULK_MAX: Final = 10_000
@@ -26,10 +27,11 @@ _SAMPLE_JOBS: Final = 5
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
-    """Which jobs a bulk command means."""
+    """Which jobs a bulk command means: by a filter, or by a search."""
 
-    wanted: JobFilter
     limit: int
+    wanted: JobFilter = JobFilter()
+    query: str | None = None
 
     def checked(self) -> "Selection":
         """Refuse a limit that is out of bounds."""
@@ -41,9 +43,39 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
 async def find_all(gateway: ClientGateway, selection: Selection) -> list[JobView]:
     """Return the jobs that match, oldest first, at most as many as wanted."""
     oldest: deque[JobView] = deque(maxlen=selection.limit)
-    async for job in every(gateway, selection.wanted, limit=10**9):
-        oldest.append(job)
+    if selection.query is None:
+        async for job in every(gateway, selection.wanted, limit=10**9):
+            oldest.append(job)
+    else:
+        async for job in search(gateway, selection.query):
+            oldest.append(job)
     return list(reversed(oldest))
+
+
+async def search(gateway: ClientGateway, query: str) -> AsyncIterator[JobView]:
+    """Yield what a search finds, newest first, to its end."""
+    before: bytes | None = None
+    while True:
+        page = await gateway.find(query, limit=PAGE_ITEMS_MAX, before=before)
+        for job in page.items:
+            yield job
+        before = page.next_before
+        if before is None:
+            return
+
+
+def query_within(query: str, *words: str) -> str:
+    """Return a search for what matches and is, beside, in these words."""
+    return " ".join([*words, query])
+
+
+def refuse_both(query: str | None, *others: object) -> None:
+    """Refuse a search beside other filters: it says the same, and more."""
+    if query is not None and any(others):
+        raise InvalidInput(
+            "both -q and another filter were given",
+            hint="say it in the search: -q 'kind:charge queue:mail created:<1h'",
+        )
 
 
 async def in_batches(

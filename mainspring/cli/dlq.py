@@ -16,9 +16,17 @@ from mainspring.cli.asking import (
     job_ids,
     open_gateway,
 )
-from mainspring.cli.bulk import BULK_MAX, Selection, find_all, in_batches, show_preview
+from mainspring.cli.bulk import (
+    BULK_MAX,
+    Selection,
+    find_all,
+    in_batches,
+    query_within,
+    refuse_both,
+    show_preview,
+)
 from mainspring.cli.job_tables import group_columns, show_job_page
-from mainspring.cli.options import COMMANDS, FLAG, Given, Options
+from mainspring.cli.options import COMMANDS, FLAG, QUERY, Given, Options
 from mainspring.cli.output import (
     Change,
     check_change_columns,
@@ -46,13 +54,16 @@ app: Final = App(
     group_commands=COMMANDS,
 )
 _LETTER: Final = "dead letter"
+_DEAD: Final = "state:dead"
 
+Query = Annotated[str | None, QUERY]
 Kinds = Annotated[tuple[str, ...], Parameter(negative="")]
 
 
 @app.command
-async def ls(
+async def ls(  # noqa: PLR0913 - a command's options are its arguments
     *,
+    query: Query = None,
     kind: Kinds = (),
     queue: Kinds = (),
     since: str | None = None,
@@ -64,6 +75,8 @@ async def ls(
 
     Parameters
     ----------
+    query
+        A search: group:ab12, error:"timed out", args.order:13, kind:email.*, finished:<1h.
     kind
         Only jobs of this kind; may be repeated.
     queue
@@ -77,8 +90,12 @@ async def ls(
     """
     wanted = filter_of(states=["dead"], kinds=kind, queues=queue, since=since)
     cursor = None if before is None else bytes(parse_job(before))
+    refuse_both(query, kind, queue, since)
     async with open_gateway(options) as gateway:
-        page = await gateway.list_jobs(wanted, limit=limit, before=cursor)
+        if query is not None:
+            page = await gateway.find(query_within(query, _DEAD), limit=limit, before=cursor)
+        else:
+            page = await gateway.list_jobs(wanted, limit=limit, before=cursor)
         show_list(
             options,
             page.items,
@@ -190,6 +207,7 @@ async def _dead(gateway: ClientGateway, job_id: bytes) -> JobView:
 async def replay(  # noqa: PLR0913 - a command's options are its arguments
     *word: Annotated[str, Parameter(name="WORD")],
     json: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
+    query: Query = None,
     kind: Kinds = (),
     queue: Kinds = (),
     since: str | None = None,
@@ -208,6 +226,8 @@ async def replay(  # noqa: PLR0913 - a command's options are its arguments
         Ids of dead letters; with one id also members of its payload to change: amount:=12.
     json
         A payload that replaces the old one (one id only): TEXT, @FILE or - for stdin.
+    query
+        Instead of ids, a search: group:ab12, error:"timed out", args.order:13, kind:email.*
     kind
         Instead of ids: every dead letter of this kind; may be repeated.
     queue
@@ -227,7 +247,9 @@ async def replay(  # noqa: PLR0913 - a command's options are its arguments
     """
     check_change_columns(options)
     ids, changes = _ids_and_changes(word)
-    selection = _selection(ids, limit, kind=kind, queue=queue, since=since, everything=all_)
+    selection = _selection(
+        ids, limit, query=query, kind=kind, queue=queue, since=since, everything=all_
+    )
     if (changes or json is not None) and len(ids) != 1:
         raise InvalidInput("a payload can be changed for one job only", hint="give one id")
     whole = None
@@ -257,25 +279,29 @@ def _ids_and_changes(words: Sequence[str]) -> tuple[list[bytes], list[str]]:
     return job_ids([word for word in words if "=" not in word]), changes
 
 
-def _selection(
+def _selection(  # noqa: PLR0913 - as the command's options
     ids: Sequence[bytes],
     limit: int,
     *,
+    query: str | None,
     kind: Sequence[str],
     queue: Sequence[str],
     since: str | None,
     everything: bool,
 ) -> Selection | None:
     """Return what the filter means, or nothing when ids were given; refuse both and neither."""
-    is_filtered = bool(kind or queue or since or everything)
+    refuse_both(query, kind, queue, since, everything)
+    is_filtered = bool(query is not None or kind or queue or since or everything)
     if is_filtered and ids:
         raise InvalidInput("both ids and a filter were given", hint="give one of them")
     if not is_filtered and not ids:
         raise InvalidInput(
-            "which dead letters?", hint="give ids, or --kind, --queue, --since or --all"
+            "which dead letters?", hint="give ids, or -q, --kind, --queue, --since or --all"
         )
     if not is_filtered:
         return None
+    if query is not None:
+        return Selection(query=query_within(query, _DEAD), limit=limit).checked()
     wanted = filter_of(states=["dead"], kinds=kind, queues=queue, since=since)
     return Selection(wanted=wanted, limit=limit).checked()
 
@@ -358,6 +384,7 @@ def _sum_up(ended: Sequence[JobView]) -> None:
 @app.command(name=("discard", "purge"))
 async def discard(  # noqa: PLR0913 - a command's options are its arguments
     *job_id: str,
+    query: Query = None,
     kind: Kinds = (),
     queue: Kinds = (),
     since: str | None = None,
@@ -373,6 +400,8 @@ async def discard(  # noqa: PLR0913 - a command's options are its arguments
     ----------
     job_id
         The dead letters.
+    query
+        Instead of ids, a search: group:ab12, error:"timed out", args.order:13, kind:email.*
     kind
         Instead of ids: every dead letter of this kind; may be repeated.
     queue
@@ -390,7 +419,9 @@ async def discard(  # noqa: PLR0913 - a command's options are its arguments
     """
     check_change_columns(options)
     ids = job_ids(job_id)
-    selection = _selection(ids, limit, kind=kind, queue=queue, since=since, everything=all_)
+    selection = _selection(
+        ids, limit, query=query, kind=kind, queue=queue, since=since, everything=all_
+    )
     async with open_gateway(options) as gateway:
         if selection is not None:
             jobs = await _matching(gateway, selection, options, "deleted", dry_run=dry_run)
@@ -419,6 +450,7 @@ async def discard(  # noqa: PLR0913 - a command's options are its arguments
 async def export(  # noqa: PLR0913 - a command's options are its arguments
     *,
     to: str = "-",
+    query: Query = None,
     kind: Kinds = (),
     queue: Kinds = (),
     since: str | None = None,
@@ -432,6 +464,8 @@ async def export(  # noqa: PLR0913 - a command's options are its arguments
     ----------
     to
         A file that is not there yet; - is stdout.
+    query
+        Only what this search finds: group:ab12, error:"timed out".
     kind
         Only of this kind; may be repeated.
     queue
@@ -443,7 +477,9 @@ async def export(  # noqa: PLR0913 - a command's options are its arguments
     force
         Replace the file if it is there.
     """
-    selection = _selection((), limit, kind=kind, queue=queue, since=since, everything=True)
+    selection = _selection(
+        (), limit, query=query, kind=kind, queue=queue, since=since, everything=query is None
+    )
     assert selection is not None
     with _opened(to, force=force) as write:
         async with open_gateway(options) as gateway:

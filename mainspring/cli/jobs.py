@@ -1,14 +1,23 @@
 """``mainspring jobs``: look at jobs; watch, retry and cancel them."""
 
+from collections.abc import Sequence
 from typing import Annotated, Final
 
 from cyclopts import App, Parameter
 
 from mainspring.app.durations import milliseconds
-from mainspring.cli.asking import actor, filter_of, hint_at_slips, job_ids, open_gateway
+from mainspring.cli.asking import (
+    actor,
+    confirm,
+    filter_of,
+    hint_at_slips,
+    job_ids,
+    open_gateway,
+)
+from mainspring.cli.bulk import Selection, find_all, in_batches, refuse_both, show_preview
 from mainspring.cli.explaining import explain_job, show_explanation
 from mainspring.cli.job_tables import job_columns, show_job_page
-from mainspring.cli.options import COMMANDS, FLAG, Given, Options
+from mainspring.cli.options import COMMANDS, FLAG, QUERY, Given, Options
 from mainspring.cli.output import (
     Change,
     check_change_columns,
@@ -23,10 +32,10 @@ from mainspring.cli.records import Record, attempt_record, job_record, log_recor
 from mainspring.cli.submit import show_end
 from mainspring.cli.text import styled
 from mainspring.cli.watching import ended_badly, log_text, wait_for_all, watch
-from mainspring.domain.errors import Conflict, NotFound
+from mainspring.domain.errors import Conflict, InvalidInput, NotFound
 from mainspring.domain.ids import parse_job, show_job
 from mainspring.domain.job import JobView
-from mainspring.domain.states import FINAL, HELD, JobState
+from mainspring.domain.states import FINAL, HELD, LIVE, JobState
 from mainspring.ports.clock import utc_now
 from mainspring.ports.gateway import ClientGateway
 from mainspring.ports.store import CancelResult
@@ -35,6 +44,8 @@ app: Final = App(
     name="jobs", help="Look at jobs; watch, retry and cancel them.", group_commands=COMMANDS
 )
 _FOLLOW_SECONDS: Final = 1.0
+_LIMIT: Final = 1_000
+Query = Annotated[str | None, QUERY]
 _PATIENCE: Final = Parameter(name=["--timeout", "--wait-timeout"], allow_leading_hyphen=True)
 _RUNNABLE: Final = frozenset({JobState.SCHEDULED, JobState.RETRYING})
 
@@ -42,6 +53,7 @@ _RUNNABLE: Final = frozenset({JobState.SCHEDULED, JobState.RETRYING})
 @app.command
 async def ls(  # noqa: PLR0913 - a command's options are its arguments
     *,
+    query: Query = None,
     state: Annotated[tuple[str, ...], Parameter(negative="")] = (),
     kind: Annotated[tuple[str, ...], Parameter(negative="")] = (),
     queue: Annotated[tuple[str, ...], Parameter(negative="")] = (),
@@ -55,6 +67,8 @@ async def ls(  # noqa: PLR0913 - a command's options are its arguments
 
     Parameters
     ----------
+    query
+        A search: state:dead,failed kind:email.* args.user:42 error:"timed out" created:<1h.
     state
         Only jobs in this state; several by commas or by repeating the option.
     kind
@@ -72,15 +86,19 @@ async def ls(  # noqa: PLR0913 - a command's options are its arguments
     """
     wanted = filter_of(states=state, kinds=kind, queues=queue, since=since, until=until)
     cursor = None if before is None else bytes(parse_job(before))
+    refuse_both(query, state, kind, queue, since, until)
     async with open_gateway(options) as gateway:
-        page = await gateway.list_jobs(wanted, limit=limit, before=cursor)
+        if query is not None:
+            page = await gateway.find(query, limit=limit, before=cursor)
+        else:
+            page = await gateway.list_jobs(wanted, limit=limit, before=cursor)
         show_list(
             options,
             page.items,
             columns=job_columns(utc_now()),
             record=job_record,
             name=lambda job: show_job(job.id),
-            empty="no jobs" + (" match" if wanted != filter_of() else " yet"),
+            empty="no jobs" + (" match" if query or wanted != filter_of() else " yet"),
         )
         if not page.items and (kind or queue):
             await hint_at_slips(gateway, kinds=kind, queues=queue)
@@ -221,8 +239,11 @@ async def _print_logs(
 
 @app.command
 async def retry(
-    *job_id: Annotated[str, Parameter(required=True)],
+    *job_id: str,
+    query: Query = None,
+    limit: int = _LIMIT,
     dry_run: Annotated[bool, FLAG] = False,
+    yes: Annotated[bool, FLAG] = False,
     options: Given,
 ) -> None:
     """Run waiting jobs now, and bring dead ones back.
@@ -231,12 +252,23 @@ async def retry(
     ----------
     job_id
         Jobs that are scheduled, retrying or dead.
+    query
+        Instead of ids, a search: state:retrying kind:email.*
+    limit
+        With a search: at most so many, oldest first.
     dry_run
         Only say what would be done.
+    yes
+        With a search: do not ask.
     """
     check_change_columns(options)
     ids = job_ids(job_id)
+    selection = _selection(ids, query, limit)
     async with open_gateway(options) as gateway:
+        if selection is not None:
+            ids = await _matching(gateway, selection, options, "retry", dry_run=dry_run, yes=yes)
+            if not ids:
+                return
         states = {raw: (await gateway.get_job(raw)).state for raw in ids}
         waiting = [raw for raw in ids if states[raw] in _RUNNABLE]
         dead = [raw for raw in ids if states[raw] is JobState.DEAD]
@@ -264,11 +296,14 @@ async def retry(
 
 
 @app.command
-async def cancel(
-    *job_id: Annotated[str, Parameter(required=True)],
+async def cancel(  # noqa: PLR0913 - a command's options are its arguments
+    *job_id: str,
+    query: Query = None,
+    limit: int = _LIMIT,
     force: Annotated[bool, FLAG] = False,
     reason: str = "",
     dry_run: Annotated[bool, FLAG] = False,
+    yes: Annotated[bool, FLAG] = False,
     options: Given,
 ) -> None:
     """Cancel jobs: waiting ones end at once, running ones are asked to stop.
@@ -277,20 +312,39 @@ async def cancel(
     ----------
     job_id
         The jobs.
+    query
+        Instead of ids, a search: state:ready,scheduled kind:email.*
+    limit
+        With a search: at most so many, oldest first.
     force
         End running ones at once, too; what their handlers still do is ignored.
     reason
         Kept with the job.
     dry_run
         Only say what would be done.
+    yes
+        With a search: do not ask.
     """
     check_change_columns(options)
     ids = job_ids(job_id)
+    selection = _selection(ids, query, limit)
     async with open_gateway(options) as gateway:
+        if selection is not None:
+            ids = await _matching(gateway, selection, options, "cancel", dry_run=dry_run, yes=yes)
+            if not ids:
+                return
         if dry_run:
             results = [_foreseen(await gateway.get_job(raw), force=force) for raw in ids]
         else:
-            results = await gateway.cancel(ids, reason=reason, force=force, actor=actor())
+            results = []
+
+            async def cancel_some(some: Sequence[bytes]) -> int:
+                results.extend(
+                    await gateway.cancel(some, reason=reason, force=force, actor=actor())
+                )
+                return len(some)
+
+            await in_batches(options, ids, "cancelled", cancel_some)
     show_changes(
         options,
         [Change(show_job(item.job_id), _state_word(item), item.changed) for item in results],
@@ -309,6 +363,39 @@ async def cancel(
         )
 
 
+def _selection(ids: Sequence[bytes], query: str | None, limit: int) -> Selection | None:
+    """Return what the search means, or nothing when ids were given; refuse both and neither."""
+    if ids and query is not None:
+        raise InvalidInput("both ids and a search were given", hint="give one of them")
+    if not ids and query is None:
+        raise InvalidInput("which jobs?", hint="give JOB_IDs, or a search: -q 'kind:charge'")
+    return None if query is None else Selection(query=query, limit=limit).checked()
+
+
+async def _matching(
+    gateway: ClientGateway,
+    selection: Selection,
+    options: Options,
+    verb: str,
+    *,
+    dry_run: bool,
+    yes: bool,
+) -> list[bytes]:
+    """Return what matches and can be changed, agreed to by whoever types."""
+    changeable = LIVE if verb == "cancel" else _RETRIABLE
+    jobs = [job for job in await find_all(gateway, selection) if job.state in changeable]
+    if not jobs:
+        tell("no job matches that this could change; nothing was changed")
+    elif dry_run:
+        show_preview(options, jobs, _PAST[verb], utc_now(), noun="job")
+        return []
+    else:
+        confirm(len(jobs), verb, yes=yes or len(jobs) == 1)
+    return [job.id for job in jobs]
+
+
+_PAST: Final = {"retry": "retried", "cancel": "cancelled"}
+_RETRIABLE: Final = _RUNNABLE | {JobState.DEAD}
 _CANCELLED: Final = frozenset({JobState.CANCELLED, JobState.CANCELLING})
 
 

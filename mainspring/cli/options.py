@@ -16,6 +16,8 @@ COMMANDS: Final = Group("Commands", sort_key=0)
 Format = Literal["table", "wide", "json", "jsonl", "yaml", "csv", "name"]
 #: An option that is on when it is there; there is no --no-….
 FLAG: Final = Parameter(negative="")
+#: A search; what it may say is in docs/reference/search.md.
+QUERY: Final = Parameter(name=["--query", "-q"], allow_leading_hyphen=True)
 Color = Literal["auto", "always", "never"]
 
 
