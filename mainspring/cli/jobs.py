@@ -30,7 +30,7 @@ from mainspring.cli.output import (
 )
 from mainspring.cli.records import Record, attempt_record, job_record, log_record
 from mainspring.cli.submit import show_end
-from mainspring.cli.text import styled
+from mainspring.cli.text import count_of, styled
 from mainspring.cli.watching import ended_badly, log_text, wait_for_all, watch
 from mainspring.domain.errors import Conflict, InvalidInput, NotFound
 from mainspring.domain.ids import parse_job, show_job
@@ -169,6 +169,7 @@ async def wait(
     ids = job_ids(job_id)
     patience = None if timeout is None else milliseconds(timeout, name="timeout") / 1_000
     async with open_gateway(options) as gateway:
+        tell(f"waiting for {count_of(len(ids), 'job')}; Ctrl-C lets go, they go on")
         ended = await wait_for_all(gateway, ids, options, timeout_seconds=patience)
     show_changes(
         options,

@@ -79,6 +79,7 @@ BAD = [
     (f"jobs retry {NO_JOB}", 3, "not_found", [NO_JOB]),
     (f"jobs cancel {NO_JOB}", 3, "not_found", [NO_JOB]),
     ("jobs cancel", 2, "invalid_input", ["JOB_ID"]),
+    ("jobs retry", 2, "invalid_input", ["which jobs?", "-q"]),
     (f"jobs cancel {NO_JOB} --dry-run", 3, "not_found", [NO_JOB]),
     (f"jobs cancel {NO_JOB} --columns x", 2, "unknown_option", ["'x'", "changed"]),
     (f"jobs retry {NO_JOB} --columns x", 2, "unknown_option", ["'x'"]),

@@ -1,4 +1,4 @@
-"""docs/start/first-job.md is what really happens: every command in it is run, in order."""
+"""The first pages of docs/start are what really happens: every command is run, in order."""
 
 import re
 import shlex
@@ -13,10 +13,11 @@ import pytest
 
 from tests.cli.conftest import ROOT, Commands, Done, Running, environment
 
-PAGE = ROOT / "docs/start/first-job.md"
-BLOCK = re.compile(r"^```(console|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PAGES = ("first-five-minutes", "first-job")
+BLOCK = re.compile(r"^```(console|python|diff)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 #: However this program was called: where it is not on PATH, it says so.
 CALLED = re.compile(r"(\S+ -m |\S*/)?mainspring (?=submit|handlers)")
+GROUP = re.compile(r"group:([0-9a-f]{12})")
 JOB = re.compile(r"job_[0-9A-Z]{26}")
 
 
@@ -25,9 +26,16 @@ class Block(NamedTuple):
     text: str
 
 
-def blocks() -> Iterator[Block]:
-    for found in BLOCK.finditer(PAGE.read_text()):
-        yield Block(found[1], found[2])
+def blocks(page: str) -> Iterator[Block]:
+    """The commands of a page, each with what it prints, and what is written in between."""
+    text = (ROOT / f"docs/start/{page}.md").read_text()
+    for found in BLOCK.finditer(text):
+        if found[1] != "console":
+            yield Block(found[1], found[2])
+            continue
+        for command in re.split(r"^(?=\$ )", found[2], flags=re.MULTILINE):
+            if command:
+                yield Block("console", command)
 
 
 def spoken(done: Done) -> list[str]:
@@ -51,20 +59,38 @@ class Reader:
         self.commands = commands
         self.dev: Running | None = None
         self.last_job = ""
+        self.last_group = ""
+        self.last_code = 0
 
     def do(self, block: Block) -> None:
-        if block.language == "python":
-            self.write(block.text)
+        if block.language != "console":
+            self.write(block)
             return
         first, *expected = block.text.splitlines()
-        words = shlex.split(first.removeprefix("$ mainspring "))
-        if words[0] == "dev":
-            self.start_dev(words, expected)
-            return
-        done = self.commands(*[word.replace("job_…", self.last_job) for word in words])
+        expected = [line for line in expected if line.strip()]
+        words = shlex.split(first.removeprefix("$ "))
+        if words[0] == "cd":
+            self.commands = Commands(self.commands.folder / words[1])
+        elif words[0] == "echo":
+            assert (words[1], expected) == ("$?", [str(self.last_code)])
+        elif words[1] == "dev":
+            self.start_dev(words[1:], expected)
+        else:
+            self.type(words[1:], expected)
+
+    def type(self, words: list[str], expected: list[str]) -> None:
+        """Type a command, with the ids that came before, and compare what it says."""
+        names = {"job_…": self.last_job, "GROUP_ID": self.last_group}
+        for name, value in names.items():
+            words = [word.replace(name, value) for word in words]
+        done = self.commands(*words)
+        self.last_code = done.code
         if found := JOB.search(done.out):
             self.last_job = found[0]
-        said = spoken(done)
+        if group := GROUP.search(done.err):
+            self.last_group = group[1]
+            expected = [line.replace("GROUP_ID", group[1]) for line in expected]
+        said = [line for line in spoken(done) if line.strip()]
         assert len(said) == len(expected), (said, expected)
         for wanted, line in zip(expected, said, strict=True):
             assert matches(wanted, line), (wanted, line)
@@ -73,10 +99,15 @@ class Reader:
         self.stop_dev()
         self.dev = self.commands.start(*words)
         self.dev.wait_for("ready; in a second terminal")
-        for wanted, line in zip(expected, self.dev.lines, strict=True):
+        told = [line for line in self.dev.lines if line.strip()]
+        for wanted, line in zip(expected, told, strict=True):
             assert matches(wanted, CALLED.sub("mainspring ", line)), (wanted, line)
 
-    def write(self, text: str) -> None:
+    def write(self, block: Block) -> None:
+        text = block.text
+        if block.language == "diff":
+            self.mend(*(line[1:] for line in text.splitlines()))
+            return
         if "connect_sync" not in text:
             (self.commands.folder / "app.py").write_text(text)
             return
@@ -91,6 +122,16 @@ class Reader:
         )
         assert (done.returncode, done.stdout) == (0, "Welcome, Ada and Ada\n"), done.stderr
 
+    def mend(self, old: str, new: str) -> None:
+        """Edit the app as the page says, and wait until it is taken up."""
+        file = self.commands.folder / "app.py"
+        before = file.read_text()
+        assert before.count(old) == 1
+        file.write_text(before.replace(old, new))
+        assert self.dev is not None
+        self.dev.wait_for("app.py saved: reloading")
+        self.dev.wait_for("ready: 3 handlers")
+
     def stop_dev(self) -> None:
         if self.dev is not None:
             assert self.dev.end(signal.SIGINT) == 0, self.dev.text
@@ -100,10 +141,11 @@ class Reader:
 
 @pytest.mark.slow
 @pytest.mark.timeout(240)
-def test_the_first_five_minutes_are_as_written(tmp_path: Path) -> None:
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_is_as_written(page: str, tmp_path: Path) -> None:
     reader = Reader(Commands(tmp_path))
     try:
-        for block in blocks():
+        for block in blocks(page):
             reader.do(block)
         reader.stop_dev()
     finally:
