@@ -1,6 +1,7 @@
 """The client for code without an event loop: the same questions, each of which waits."""
 
 from collections.abc import Collection, Iterable, Iterator
+from datetime import datetime
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final, TypeVar, Unpack, overload
@@ -12,13 +13,15 @@ from mainspring.app.options import Options
 from mainspring.app.results import Duration
 from mainspring.client import questions
 from mainspring.client.batches import Completing, chunks, with_handles
+from mainspring.client.finding import BlockingSearch, Search, operation
 from mainspring.client.following import Event, Following
 from mainspring.domain.errors import MainspringError
 from mainspring.domain.job import AttemptView, HandlerInfo, JobView, Page, QueueView, WorkerView
-from mainspring.domain.limits import SUBMIT_JOBS_MAX
+from mainspring.domain.limits import BULK_JOBS_MAX, SUBMIT_JOBS_MAX
 from mainspring.domain.outcome import LogLine
 from mainspring.domain.states import JobState
 from mainspring.ports.door import Door
+from mainspring.ports.gateway import Operation
 
 R = TypeVar("R")
 #: Inside the namespaces ``list`` is a method.
@@ -49,6 +52,14 @@ class BlockingJobs:
         """Return a page of jobs, newest first; ``before`` continues from ``next_before``."""
         wanted = questions.job_filter(states, kinds, queues)
         return self._door.ask(questions.page(wanted, limit, before))
+
+    def find(self, query: str) -> BlockingSearch:
+        """Return a search, newest first; nothing is sent before it is looked through.
+
+        >>> for job in client.jobs.find("state:dead kind:charge created:<1d"):
+        ...     print(show_job(job.id))
+        """
+        return BlockingSearch(self._door, query)
 
     def wait(self, job_id: str, timeout: Duration | None = None) -> JobView:
         """Return a job once it has ended, however; raise ``ResultTimeout`` after the timeout."""
@@ -165,6 +176,113 @@ class BlockingFiles:
         Path(path).write_bytes(body)
 
 
+class BlockingOps:
+    """One action on everything that a search finds: ``client.ops``.
+
+    >>> op = client.ops.replay("state:dead kind:charge", rate="20/s", dry_run=True)
+    >>> print(op.matched)
+
+    What matches is frozen first: jobs that were submitted or ended after ``until`` are left out.
+    With ``dry_run`` nothing is changed; hand its ``until`` to the real one to mean the same jobs.
+    """
+
+    def __init__(self, door: Door) -> None:
+        """Ask through ``door``."""
+        self._door = door
+
+    def replay(
+        self,
+        query: str | Search,
+        *,
+        rate: str | None = None,
+        limit: int = BULK_JOBS_MAX,
+        until: datetime | None = None,
+        dry_run: bool = False,
+    ) -> Operation:
+        """Bring dead letters back, oldest first."""
+        return self._door.ask(
+            operation(
+                self._door,
+                "replay",
+                query,
+                rate=rate,
+                limit=limit,
+                until=until,
+                dry_run=dry_run,
+            )
+        )
+
+    def retry(
+        self,
+        query: str | Search,
+        *,
+        rate: str | None = None,
+        limit: int = BULK_JOBS_MAX,
+        until: datetime | None = None,
+        dry_run: bool = False,
+    ) -> Operation:
+        """Make waiting jobs due now, and bring dead letters back."""
+        return self._door.ask(
+            operation(
+                self._door,
+                "retry",
+                query,
+                rate=rate,
+                limit=limit,
+                until=until,
+                dry_run=dry_run,
+            )
+        )
+
+    def cancel(  # noqa: PLR0913 - options, all by name
+        self,
+        query: str | Search,
+        *,
+        rate: str | None = None,
+        limit: int = BULK_JOBS_MAX,
+        until: datetime | None = None,
+        dry_run: bool = False,
+        reason: str = "",
+        force: bool = False,
+    ) -> Operation:
+        """Cancel jobs that have not ended."""
+        return self._door.ask(
+            operation(
+                self._door,
+                "cancel",
+                query,
+                rate=rate,
+                limit=limit,
+                until=until,
+                dry_run=dry_run,
+                reason=reason,
+                force=force,
+            )
+        )
+
+    def purge(
+        self,
+        query: str | Search,
+        *,
+        rate: str | None = None,
+        limit: int = BULK_JOBS_MAX,
+        until: datetime | None = None,
+        dry_run: bool = False,
+    ) -> Operation:
+        """Delete dead letters for good."""
+        return self._door.ask(
+            operation(
+                self._door,
+                "purge",
+                query,
+                rate=rate,
+                limit=limit,
+                until=until,
+                dry_run=dry_run,
+            )
+        )
+
+
 class Client:
     """``AsyncClient`` for code without an event loop: the same methods, each of which waits."""
 
@@ -172,6 +290,7 @@ class Client:
         """Ask through ``door``, which its opener closes."""
         self.door = door
         self.jobs = BlockingJobs(door)
+        self.ops = BlockingOps(door)
         self.queues = BlockingQueues(door)
         self.workers = BlockingWorkers(door)
         self.handlers = BlockingHandlers(door)

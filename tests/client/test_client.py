@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from mainspring import (
     Handle,
     JobCancelled,
     JobDead,
+    MainspringError,
     ResultTimeout,
 )
 from mainspring.client import blocking as blocking_face
@@ -35,6 +37,7 @@ from mainspring.domain.errors import (
     UnknownKind,
     UnknownOption,
 )
+from mainspring.domain.ids import show_job
 from mainspring.domain.job import NewSession
 from mainspring.domain.outcome import ErrorInfo, Failed, Report, Succeeded
 from mainspring.domain.states import JobState
@@ -220,6 +223,47 @@ async def test_bad_questions_are_told_apart(client: AsyncClient) -> None:
     assert await client.jobs.logs(handle.id) == []
 
 
+async def test_a_search_is_looked_through_and_worked_on(
+    client: AsyncClient, store_url: str
+) -> None:
+    await client.submit_many([charge.call(order) for order in range(5)])
+    await client.submit_many([forget.call(order).options(delay="1h") for order in range(3)])
+    async with hands_on(store_url) as hands:
+        await hands.end_all(ErrorInfo("Declined", "no money"))
+    failed = client.jobs.find("state:dead kind:charge created:<1d")
+    assert [show_job(job.id) async for job in failed] == sorted(
+        [show_job(job.id) async for job in client.jobs.find("state:dead")], reverse=True
+    )
+    first = await failed.page(limit=2)
+    rest = await failed.page(limit=9, before=first.next_before)
+    assert (len(first.items), len(rest.items)) == (2, 3)
+    op = await client.ops.replay(failed.query, rate="20/s", dry_run=True)
+    assert (op.matched, op.changed, op.dry_run) == (5, (), True)
+    op = await client.ops.replay(failed, rate="600/s", until=op.until, limit=4)
+    assert (op.matched, len(op.changed)) == (4, 4)
+    assert (await client.ops.purge("state:dead")).matched == 1
+    assert (await client.ops.retry("kind:forget")).matched == 3
+    assert (await client.ops.cancel("kind:forget", reason="enough")).matched == 3
+    assert {job.state async for job in client.jobs.find("kind:forget")} == {JobState.CANCELLED}
+
+
+async def test_wrong_searches_and_rates_are_told(client: AsyncClient) -> None:
+    wrong: Any
+    for wrong in ("", "  ", 5, None):
+        with pytest.raises(InvalidInput, match="is no search"):
+            client.jobs.find(wrong)
+    with pytest.raises(MainspringError, match="staet") as caught:
+        await client.jobs.find("staet:dead").page()
+    assert "state" in caught.value.hint
+    for wrong in ("20", "0/s", "20/x", 20, "-1/s"):
+        with pytest.raises(InvalidInput, match="is no rate"):
+            await client.ops.replay("state:dead", rate=wrong)
+    with pytest.raises(InvalidInput, match="limit: 0 is not"):
+        await client.ops.replay("state:dead", limit=0)
+    with pytest.raises(InvalidInput, match="until: it has no time zone"):
+        await client.ops.replay("state:dead", until=datetime(2026, 1, 1))  # noqa: DTZ001
+
+
 async def test_wrong_arguments_say_what_is_wanted(client: AsyncClient) -> None:
     wrong: Any = charge
     with pytest.raises(InvalidInput, match="<Job charge> is no call") as caught:
@@ -297,6 +341,9 @@ def test_blocking_code_gets_the_same_answers(tmp_path: Path) -> None:
         assert client.jobs.get(handle.id).state is JobState.SUCCEEDED
         assert client.jobs.wait(many[1].id).state is JobState.CANCELLED
         assert client.handle(handle.id, charge).result() == Receipt(7, ["tea"])
+        assert client.jobs.find("kind:charge").page().items
+        assert [job.kind for job in client.jobs.find("state:cancelled")] == ["forget"]
+        assert client.ops.replay("state:dead", dry_run=True).matched == 0
         assert len(client.jobs.attempts(handle.id)) == len(handle.attempts()) == 1
         assert client.jobs.logs(handle.id) == []
         dying = client.submit(charge.call(1))
@@ -329,7 +376,7 @@ def test_both_faces_offer_the_same() -> None:
         return {name for name in dir(kind) if not name.startswith("_")}
 
     assert offered(AsyncClient) == offered(Client)
-    for space in ("Jobs", "Queues", "Workers", "Handlers"):
+    for space in ("Jobs", "Ops", "Queues", "Workers", "Handlers", "Files", "Search"):
         awaited = offered(getattr(async_face, f"Async{space}"))
         assert awaited == offered(getattr(blocking_face, f"Blocking{space}"))
     faces = offered(Handle) - {"id", "raw", "created"}

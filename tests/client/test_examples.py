@@ -148,6 +148,16 @@ async def test_10_stream(client: AsyncClient) -> None:
     assert [event.kind for event in again if event.kind != "progress"] == ["log"] * 4 + ["state"]
 
 
+async def test_10_find(client: AsyncClient) -> None:
+    handle = await resize.asubmit("")
+    with pytest.raises(JobDead):
+        await handle.aresult("1m")
+    failed = client.jobs.find("state:dead kind:resize created:<1d")
+    op = await client.ops.replay(failed.query, rate="20/s", dry_run=True)
+    assert op.matched >= 1
+    assert handle.id in [show_job(job.id) async for job in failed]
+
+
 def test_10_stream_blocking(blocking: Client) -> None:
     handle = charge.submit(1, "/nowhere/note")
     events = list(blocking.jobs.follow(handle.id, "1m"))
@@ -183,9 +193,10 @@ def test_a_handler_submits_to_the_store_of_its_worker(blocking: Client) -> None:
 def test_waiting_for_many_ends_in_time_and_says_what_is_left(blocking: Client) -> None:
     later = resize.options(delay="1h")
     handles = blocking.submit_many([later.call("u"), later.call("v"), resize.call("w")])
+    handles[2].result("1m")
     seen: list[Handle[str]] = []
-    with pytest.raises(ResultTimeout, match="2 of 3 jobs have not ended after 5s") as caught:
-        seen.extend(blocking.as_completed(handles, timeout="5s"))
+    with pytest.raises(ResultTimeout, match="2 of 3 jobs have not ended after 500ms") as caught:
+        seen.extend(blocking.as_completed(handles, timeout="500ms"))
     assert seen == [handles[2]]
     assert caught.value.details["left"] == [handles[0].id, handles[1].id]
     assert list(blocking.as_completed([])) == []
