@@ -98,6 +98,38 @@ class InvalidDuration(InvalidInput):
     default_hint = "write a duration as 90s, 5m, 2h, 1d or 250ms"
 
 
+class InvalidSchedule(InvalidInput):
+    """A schedule's rule cannot be read, or contradicts itself.
+
+    ``details`` name the ``field`` and, where the trouble has a place, the ``position`` in the
+    text (from 0) and the ``token`` found there.
+    """
+
+    code = "invalid_schedule"
+    default_hint = "mainspring cron explain shows what a rule means, for example '0 9 * * MON-FRI'"
+
+
+class UnknownZone(InvalidSchedule):
+    """There is no time zone of this name."""
+
+    code = "unknown_zone"
+    default_hint = "use a name such as Europe/Berlin, UTC, or an offset such as +05:30"
+
+
+class NeverFires(InvalidSchedule):
+    """The schedule has no fire within its bounds."""
+
+    code = "never_fires"
+    default_hint = "change the rule or its bounds so that one instant matches all of them"
+
+
+class FiresTooOften(InvalidSchedule):
+    """The schedule fires more often than is allowed."""
+
+    code = "fires_too_often"
+    default_hint = "give a longer interval, or raise the minimum"
+
+
 class UnknownKind(InvalidInput):
     """No handler of this kind is known."""
 

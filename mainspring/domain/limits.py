@@ -45,6 +45,18 @@ _ALL: Final = (
     Limit("log_lines_max", 1_000, "Log lines kept for one attempt."),
     Limit("log_line_bytes_max", 8_192, "One log line; the rest of it is cut."),
     Limit("error_bytes_max", 16_384, "An error's message and traceback, as kept."),
+    Limit("cron_characters_max", 256, "A cron expression; longer ones are refused unread."),
+    Limit("rule_characters_max", 512, "A recurrence rule."),
+    Limit("rule_dates_max", 500, "Dates in a list, and extra or left out dates of a rule."),
+    Limit("rule_count_max", 100_000, "COUNT of a recurrence rule."),
+    Limit("schedule_rules_max", 32, "Rules that one schedule unites."),
+    Limit("schedule_calendars_max", 16, "Calendars that one schedule heeds."),
+    Limit("calendar_entries_max", 2_000, "Entries of one calendar."),
+    Limit("search_years", 50, "How far ahead a next fire is searched before the answer is never."),
+    Limit("search_days_max", 10_000, "Days without a fire that one search looks into."),
+    Limit("preview_fires_max", 10_000, "Fires that one question for a range returns."),
+    Limit("interval_seconds_min", 1, "The shortest interval between two fires of a schedule."),
+    Limit("jitter_seconds_max", 86_400, "The longest window that fires are spread over."),
     Limit("submission_key_hours", 24, "How long a submission key is remembered."),
 )
 
@@ -80,4 +92,16 @@ TIMEOUT_SECONDS_MAX: Final = LIMITS["timeout_seconds_max"].default
 LOG_LINES_MAX: Final = LIMITS["log_lines_max"].default
 LOG_LINE_BYTES_MAX: Final = LIMITS["log_line_bytes_max"].default
 ERROR_BYTES_MAX: Final = LIMITS["error_bytes_max"].default
+CRON_CHARACTERS_MAX: Final = LIMITS["cron_characters_max"].default
+RULE_CHARACTERS_MAX: Final = LIMITS["rule_characters_max"].default
+RULE_DATES_MAX: Final = LIMITS["rule_dates_max"].default
+RULE_COUNT_MAX: Final = LIMITS["rule_count_max"].default
+SCHEDULE_RULES_MAX: Final = LIMITS["schedule_rules_max"].default
+SCHEDULE_CALENDARS_MAX: Final = LIMITS["schedule_calendars_max"].default
+CALENDAR_ENTRIES_MAX: Final = LIMITS["calendar_entries_max"].default
+SEARCH_YEARS: Final = LIMITS["search_years"].default
+SEARCH_DAYS_MAX: Final = LIMITS["search_days_max"].default
+PREVIEW_FIRES_MAX: Final = LIMITS["preview_fires_max"].default
+INTERVAL_SECONDS_MIN: Final = LIMITS["interval_seconds_min"].default
+JITTER_SECONDS_MAX: Final = LIMITS["jitter_seconds_max"].default
 SUBMISSION_KEY_HOURS: Final = LIMITS["submission_key_hours"].default

@@ -78,6 +78,8 @@ VIOLATIONS = [
     ("cli", "mainspring.store.postgres", "wires concrete"),
     ("store/sqlite", "mainspring.store.postgres", "unaware"),
     ("policies", "time", "pure rooms"),
+    ("timetable", "time", "pure rooms"),
+    ("timetable", "mainspring.policies", "look down"),
     ("domain", "random", "pure rooms"),
     ("store/sqlite", "asyncpg", "Drivers"),
     ("registry", "sqlite3", "Drivers"),

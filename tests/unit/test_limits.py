@@ -6,7 +6,8 @@ from mainspring.domain import limits
 from mainspring.domain.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_MAX_CRASHES, DEFAULT_TIMEOUT_MS
 from mainspring.domain.limits import LIMITS, Limit
 
-_UNITS = ("bytes", "characters", "jobs", "items", "seconds", "lines", "hours", "calls")
+_UNITS = {"bytes", "characters", "jobs", "items", "seconds", "lines", "hours", "calls"}
+_UNITS |= {"dates", "count", "rules", "calendars", "entries", "years", "days", "fires"}
 _COUNTED_BY_THEIR_NAME = {"payload_depth_max", "payload_elements_max"}
 _COUNTED_BY_THEIR_NAME |= {"max_attempts_max", "max_crashes_max", "query_depth_max"}
 
@@ -15,7 +16,7 @@ _COUNTED_BY_THEIR_NAME |= {"max_attempts_max", "max_crashes_max", "query_depth_m
 def test_a_limit_is_complete(limit: Limit) -> None:
     assert limit.default > 0
     assert limit.why.endswith(".")
-    unit = limit.name.removesuffix("_max").rpartition("_")[2]
+    unit = limit.name.removesuffix("_max").removesuffix("_min").rpartition("_")[2]
     assert unit in _UNITS or limit.name in _COUNTED_BY_THEIR_NAME
     # The constant of the same name is the same number.
     assert getattr(limits, limit.name.upper()) == limit.default
