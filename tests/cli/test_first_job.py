@@ -1,4 +1,4 @@
-"""The first pages of docs/start are what really happens: every command is run, in order."""
+"""Pages with transcripts are what really happens: every command is run, in order."""
 
 import re
 import shlex
@@ -13,7 +13,7 @@ import pytest
 
 from tests.cli.conftest import ROOT, Commands, Done, Running, environment
 
-PAGES = ("first-five-minutes", "first-job")
+PAGES = ("start/first-five-minutes", "start/first-job", "guides/failures", "guides/command-line")
 BLOCK = re.compile(r"^```(console|python|diff)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 #: However this program was called: where it is not on PATH, it says so.
 CALLED = re.compile(r"(\S+ -m |\S*/)?mainspring (?=submit|handlers)")
@@ -28,7 +28,7 @@ class Block(NamedTuple):
 
 def blocks(page: str) -> Iterator[Block]:
     """The commands of a page, each with what it prints, and what is written in between."""
-    text = (ROOT / f"docs/start/{page}.md").read_text()
+    text = (ROOT / f"docs/{page}.md").read_text()
     for found in BLOCK.finditer(text):
         if found[1] != "console":
             yield Block(found[1], found[2])
