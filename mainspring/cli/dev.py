@@ -1,7 +1,6 @@
 """``mainspring dev``: store, worker and maintenance in one command, and what happens to jobs."""
 
 import asyncio
-import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Final
@@ -108,9 +107,6 @@ async def _run(plan: _Plan, options: Options, settings: Settings) -> int:
     from mainspring.runtime.succession import Succession
     from mainspring.telemetry.logs import set_up_logging
 
-    if plan.reloads:
-        # A save within the second of the last one must not be taken for what was compiled then.
-        os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
     handlers = await asyncio.to_thread(declared_by, plan.reference)
     await prepare_store(settings)
     set_up_logging(settings.log_level)

@@ -3,6 +3,8 @@
 import asyncio
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from importlib.util import cache_from_source
 from pathlib import Path
 from typing import Final
 
@@ -38,6 +40,12 @@ class Saves:
         }  # fmt: skip
         self._known = found
         return sorted(names)
+
+    def forget_compiled(self, names: Sequence[str]) -> None:
+        """Drop what was compiled of these: Python tells a save from the last one by its second."""
+        for name in names:
+            with suppress(OSError, NotImplementedError):
+                Path(cache_from_source(str(self._folder / name))).unlink(missing_ok=True)
 
     def _look(self) -> dict[str, Stamp]:
         found: dict[str, Stamp] = {}
@@ -95,6 +103,7 @@ class Reloader:
         return await asyncio.to_thread(self._saves.changed)
 
     async def _reload(self, names: Sequence[str]) -> None:
+        self._saves.forget_compiled(names)
         first = names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")
         try:
             handlers = await asyncio.to_thread(declared_by, self._reference)

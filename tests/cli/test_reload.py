@@ -2,6 +2,7 @@
 
 import os
 import pty
+import py_compile
 import re
 import signal
 import subprocess
@@ -219,6 +220,15 @@ def test_a_pause_that_a_killed_dev_left_behind_is_undone(
         assert dev.end(signal.SIGINT) == 0
     finally:
         dev.kill()
+
+
+def test_what_was_compiled_of_a_save_is_dropped(tmp_path: Path) -> None:
+    source = tmp_path / "a.py"
+    source.write_text("word = 1")
+    compiled = Path(py_compile.compile(str(source), doraise=True) or "")
+    saves = Saves(tmp_path)
+    saves.forget_compiled(["a.py", "never.py"])
+    assert not compiled.exists()
 
 
 def test_only_python_files_of_the_project_count(tmp_path: Path) -> None:
