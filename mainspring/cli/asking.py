@@ -136,11 +136,11 @@ async def hint_at_slips(
                 tell(f"nothing names a queue {queue!r}{_near(queue, known)}")
 
 
-async def known_queues(gateway: ClientGateway) -> set[str]:
-    """Return every queue that has jobs or a pause, a handler or a worker."""
-    names = {queue.name for queue in await gateway.list_queues()}
-    names |= {handler.queue for handler in await gateway.list_handlers()}
-    return names | {name for worker in await gateway.list_workers() for name in worker.queues}
+async def known_queues(gateway: ClientGateway, *, with_jobs: bool = True) -> set[str]:
+    """Return every queue that a handler or worker names, or that has jobs or a pause."""
+    names = {handler.queue for handler in await gateway.list_handlers()}
+    names |= {name for worker in await gateway.list_workers() for name in worker.queues}
+    return names | ({item.name for item in await gateway.list_queues()} if with_jobs else set())
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

@@ -169,6 +169,8 @@ async def wait(
     ids = job_ids(job_id)
     patience = None if timeout is None else milliseconds(timeout, name="timeout") / 1_000
     async with open_gateway(options) as gateway:
+        for raw in ids:
+            await gateway.get_job(raw)
         tell(f"waiting for {count_of(len(ids), 'job')}; Ctrl-C lets go, they go on")
         ended = await wait_for_all(gateway, ids, options, timeout_seconds=patience)
     show_changes(

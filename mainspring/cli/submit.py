@@ -180,7 +180,8 @@ async def _warn_of_queue(gateway: ClientGateway, wanted: Submission) -> None:
     """Say so when a queue was named that nothing else names: more often a slip than a plan."""
     if wanted.queue is None:
         return
-    known = await known_queues(gateway)
+    # The job itself names it by now.
+    known = await known_queues(gateway, with_jobs=False)
     if wanted.queue not in known:
         near = nearest(wanted.queue, known)
         more = f"; did you mean {near}?" if near else ""
@@ -191,8 +192,8 @@ async def _submit(
     wanted: Submission, options: Options, *, stays: bool, follow: bool, patience: float | None
 ) -> int:
     async with open_gateway(options) as gateway:
-        await _warn_of_queue(gateway, wanted)
         accepted = (await gateway.submit([wanted]))[0]
+        await _warn_of_queue(gateway, wanted)
         if not stays:
             _show_accepted(options, accepted)
             return 0
