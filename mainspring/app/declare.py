@@ -23,6 +23,7 @@ from mainspring.app.middleware import Middleware
 from mainspring.app.options import NOTHING, OPTION_NAMES, Chosen, Options, read_options
 from mainspring.app.transaction import Finisher
 from mainspring.domain.errors import Conflict, InvalidInput, UnknownOption
+from mainspring.domain.job import HandlerInfo
 from mainspring.domain.names import suggestion
 from mainspring.ports.door import Door
 from mainspring.ports.gateway import Accepted, Submission
@@ -302,6 +303,7 @@ class App:
             doc=(function.__doc__ or "").strip().partition("\n")[0],
         )
         chosen = _defaults(options)
+        info = _with_unique(info, chosen)
         if name in self.handlers:
             raise InvalidInput(
                 f"the app {self.name!r} already has a handler of the kind {name!r}",
@@ -399,6 +401,13 @@ def _defaults(options: HandlerOptions) -> Chosen:
     chosen = read_options(plain)
     fields = {name: item for name, item in chosen.fields.items() if name not in _DECLARED_FIELDS}
     return Chosen(fields, chosen.unique)
+
+
+def _with_unique(info: HandlerInfo, chosen: Chosen) -> HandlerInfo:
+    """Return the declaration with what also holds for those who submit by the kind's name."""
+    names = ("unique_while", "on_duplicate", "delay_ms")
+    fields = {name: chosen.fields[name] for name in names if chosen.fields.get(name) is not None}
+    return msgspec.structs.replace(info, unique=chosen.unique, **fields)
 
 
 def _refuse_running_loop() -> None:

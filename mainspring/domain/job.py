@@ -309,6 +309,11 @@ class HandlerInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     timeout_ms: int = DEFAULT_TIMEOUT_MS
     on_exhausted: str | None = None
     mode: str = "async"
+    #: What makes a second job one too many: a key, names of members that count, or ``True``.
+    unique: str | tuple[str, ...] | bool | None = None
+    unique_while: str = "live"
+    on_duplicate: str = "existing"
+    delay_ms: int | None = None
     #: JSON Schema of the payload object, as text.
     schema: str = "{}"
     doc: str = ""

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
+from mainspring.app.uniqueness import unique_key
 from mainspring.domain import payload as payloads
 from mainspring.domain.errors import (
     InvalidDuration,
@@ -106,8 +107,11 @@ def new_job(
     if declared is None and not wanted.kind_is_known:
         raise unknown_kind(kind, handlers)
     body = payloads.check(wanted.payload, bytes_max=payload_bytes)
+    asked = wanted
     if declared is not None and not wanted.kind_is_known:
         check_schema(kind, body, declared.schema)
+        # The hash of a body is of what was asked for, without this.
+        wanted = with_declared(wanted, declared, body)
     info = declared or HandlerInfo(kind=kind)
     job = NewJob(
         id=new_id() if wanted.id is None else _id(wanted.id),
@@ -139,7 +143,28 @@ def new_job(
         raise InvalidInput(f"at: {wanted.due_at!r} is more than {_AHEAD_MAX.days} days ahead")
     if job.submission_key is None:
         return job
-    return msgspec.structs.replace(job, body_hash=body_hash(wanted, job))
+    return msgspec.structs.replace(job, body_hash=body_hash(asked, job))
+
+
+def with_declared(wanted: Submission, declared: HandlerInfo, body: object) -> Submission:
+    """Return a submission by name with what its handler declares of delays and uniqueness.
+
+    The typed SDK has done the same already, with the handler itself at hand.
+    """
+    changes: dict[str, Any] = {}
+    if wanted.delay_ms is None and wanted.due_at is None:
+        changes["delay_ms"] = declared.delay_ms
+    if declared.unique is not None and wanted.unique_key is None:
+        properties = msgspec.json.decode(declared.schema).get("properties", {})
+        defaults = {
+            name: found["default"] for name, found in properties.items() if "default" in found
+        }
+        members = defaults | (body if isinstance(body, dict) else {})
+        changes["unique_key"] = unique_key(declared.unique, wanted.kind, members)
+        changes["unique_while"] = declared.unique_while
+        if wanted.on_duplicate == ON_DUPLICATE[0]:
+            changes["on_duplicate"] = declared.on_duplicate
+    return msgspec.structs.replace(wanted, **changes) if changes else wanted
 
 
 def body_hash(wanted: Submission, job: NewJob) -> bytes:
