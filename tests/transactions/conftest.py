@@ -107,8 +107,9 @@ class Worker:
             print(self._log.read().decode())
             self._log.close()
 
-    def wait_until(self, is_so: Callable[[], bool]) -> None:
-        until = time.monotonic() + PATIENCE_SECONDS
-        while not is_so():
-            assert time.monotonic() < until, "nothing came of it"
-            time.sleep(0.02)
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    until = time.monotonic() + PATIENCE_SECONDS
+    while not is_so():
+        assert time.monotonic() < until, "nothing came of it"
+        time.sleep(0.02)

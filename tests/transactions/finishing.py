@@ -10,6 +10,7 @@ import os
 import signal
 import sqlite3
 from typing import Any
+from uuid import UUID
 
 import asyncpg
 import psycopg
@@ -19,6 +20,7 @@ from sqlalchemy.orm import Session
 
 from mainspring import App, Cancelled, Context, Retry
 from mainspring.domain.errors import LeaseLost
+from mainspring.domain.ids import parse_job
 from mainspring.domain.job import Settled
 from mainspring.runtime.borrowing import AttemptFinisher
 from tests.transactions.ways import prepare_django
@@ -26,6 +28,7 @@ from tests.transactions.ways import prepare_django
 app = App("finishing")
 ONCE = Retry(max_attempts=1)
 INSERT = "INSERT INTO effects (job, attempt) VALUES ('{}', {})"
+NEXT = "attempt = attempt + 1 WHERE id = ?"
 _doomed = False
 _check = AttemptFinisher._check
 
@@ -73,21 +76,23 @@ def take_away(ctx: Context, moment: str) -> None:
         return
     if url().startswith("sqlite"):
         with sqlite3.connect(path()) as connection:
-            connection.execute("UPDATE jobs SET attempt = attempt + 1")
+            connection.execute(f"UPDATE jobs SET {NEXT}", (parse_job(ctx.job_id),))
         connection.close()
     else:
         with psycopg.connect(url()) as other:
-            other.execute("UPDATE mainspring.jobs SET attempt = attempt + 1")
+            job_id = UUID(bytes=parse_job(ctx.job_id))
+            text = f"UPDATE mainspring.jobs SET {NEXT.replace('?', '%s')}"
+            other.execute(text.encode(), (job_id,))
 
 
-def told(code: str) -> None:
+def told(ctx: Context, code: str) -> None:
     if url().startswith("sqlite"):
         with sqlite3.connect(path()) as connection:
-            connection.execute("INSERT INTO told (code) VALUES (?)", (code,))
+            connection.execute("INSERT INTO told (job, code) VALUES (?, ?)", (ctx.job_id, code))
         connection.close()
     else:
         with psycopg.connect(url()) as other:
-            other.execute("INSERT INTO told (code) VALUES (%s)", (code,))
+            other.execute("INSERT INTO told (job, code) VALUES (%s, %s)", (ctx.job_id, code))
 
 
 def blocking(ctx: Context, moment: str, connection: Any, execute: Any = None) -> str:
@@ -100,11 +105,11 @@ def blocking(ctx: Context, moment: str, connection: Any, execute: Any = None) ->
             inside(moment)
             tx.result = "committed"
     except LeaseLost as error:
-        told(error.code)
+        told(ctx, error.code)
         raise
     except (Cancelled, asyncio.CancelledError):
         # The worker has heard of it first, and stops a handler that can be stopped.
-        told("stopped")
+        told(ctx, "stopped")
         raise
     outside(ctx, moment)
     return "returned"
@@ -120,11 +125,11 @@ async def awaiting(ctx: Context, moment: str, connection: Any, wrap: Any = str) 
             inside(moment)
             tx.result = "committed"
     except LeaseLost as error:
-        told(error.code)
+        told(ctx, error.code)
         raise
     except (Cancelled, asyncio.CancelledError):
         # The worker has heard of it first, and stops a handler that can be stopped.
-        told("stopped")
+        told(ctx, "stopped")
         raise
     outside(ctx, moment)
 
