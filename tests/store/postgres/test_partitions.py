@@ -121,7 +121,7 @@ async def test_a_new_partition_has_the_indexes_of_its_parent(
     connection = await connect()
     for name in created:
         parent = next(parent for parent in PARENTS if named(parent, name) is not None)
-        own, of_parent = await connection.fetchrow(_INDEXES, name, parent.name)
+        [(own, of_parent)] = await connection.fetch(_INDEXES, name, parent.name)
         assert own == of_parent, name
         assert own or parent is AUDIT, name
 
