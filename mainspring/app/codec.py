@@ -4,20 +4,32 @@ The payload of a job is a JSON object with one member for each parameter. What t
 checked at submission, by reading back exactly what a worker will read, and again at execution.
 Types: everything that msgspec knows (numbers, text, dates, UUID, Decimal, enums, dataclasses,
 TypedDict, NamedTuple, attrs, msgspec structs, unions, containers) and pydantic models.
+
+A parameter that is a ``datetime`` takes an instant with its zone; what an annotation of the user's
+own says of it (``Annotated[datetime, msgspec.Meta(tz=False)]``) holds, and so do the user's models.
 """
 
 import difflib
+import functools
 import inspect
+import operator
 import re
 import types
 import typing
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from datetime import datetime
+from typing import Annotated, Any, Final
 
 import msgspec
 
 from mainspring.app.context import Context
-from mainspring.domain.errors import InvalidPayload, PayloadTooLarge
+from mainspring.domain.errors import (
+    InvalidInput,
+    InvalidPayload,
+    NaiveDatetime,
+    PayloadTooDeep,
+    PayloadTooLarge,
+)
 from mainspring.domain.limits import RESULT_BYTES_MAX
 from mainspring.domain.payload import check_finite
 
@@ -26,6 +38,8 @@ _PATH: Final = re.compile(r" - at `([^`]+)`$")
 _UNKNOWN: Final = re.compile(r"unknown field `([^`]+)`")
 _UNIONS: Final = (typing.Union, types.UnionType)
 _MISSING: Final = re.compile(r"missing required field `([^`]+)`")
+_NO_ZONE: Final = "with a timezone component"
+_INSTANT: Final = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
 class Codec:
@@ -120,8 +134,19 @@ class Codec:
             # Told now: else every job of this kind would be accepted, and then die.
             raise TypeError(f"{self._kind}: {error}") from None
         except (TypeError, ValueError):
-            schema = {"type": "object"}
+            schema = self._names()
         return msgspec.json.encode(_hoisted(schema), order="deterministic").decode()
+
+    def _names(self) -> dict[str, Any]:
+        """Return a schema that knows the parameters, where their types have none."""
+        parameters = self._signature.parameters
+        needed = [name for name, found in parameters.items() if found.default is found.empty]
+        return {
+            "type": "object",
+            "properties": {name: {} for name in parameters},
+            "required": needed,
+            "additionalProperties": False,
+        }
 
     @property
     def signature(self) -> inspect.Signature:
@@ -137,12 +162,17 @@ class Codec:
         shown = self._signature.replace(return_annotation=inspect.Signature.empty)
         return f"it takes {self._kind}{shown}"
 
-    def _explain(self, error: Exception) -> InvalidPayload:
+    def _explain(self, error: Exception) -> InvalidInput:
         text = str(error)
         where = _PATH.search(text)
         pointer = where.group(1) if where else "$"
         text = _PATH.sub("", text)
         hint = self.usage()
+        if _NO_ZONE in text:
+            return NaiveDatetime(
+                f"{self._kind}: the datetime at {pointer} has no time zone",
+                details={"pointer": pointer, "kind": self._kind},
+            )
         if unknown := _UNKNOWN.search(text):
             near = difflib.get_close_matches(unknown.group(1), self._struct.__struct_fields__, 1)
             text = f"there is no parameter {unknown.group(1)!r}"
@@ -188,7 +218,7 @@ def _struct(
                 f"{kind}: the context {parameter.name!r} must be the first parameter, "
                 "and one that is passed by position"
             )
-        hint = hints.get(parameter.name, Any)
+        hint = _with_zone(hints.get(parameter.name, Any))
         if parameter.default is parameter.empty:
             fields.append((parameter.name, hint))
         else:
@@ -196,6 +226,19 @@ def _struct(
     return msgspec.defstruct(
         _struct_name(kind), fields, kw_only=True, forbid_unknown_fields=True, frozen=True
     )
+
+
+def _with_zone(hint: Any) -> Any:
+    """Return a hint whose datetimes must have a zone; annotated ones stay as the user has them."""
+    if hint is datetime:
+        return _INSTANT
+    origin, parts = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (None, Annotated, typing.Literal) or not parts:
+        return hint
+    changed = tuple(map(_with_zone, parts))
+    if changed == parts:
+        return hint
+    return functools.reduce(operator.or_, changed) if origin in _UNIONS else origin[changed]
 
 
 def _struct_name(kind: str) -> str:
@@ -206,7 +249,12 @@ def _struct_name(kind: str) -> str:
 def _to_json(what: str, value: object) -> bytes:
     try:
         encoded = msgspec.json.encode(value, enc_hook=_to_plain)
-    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+    except RecursionError:
+        raise PayloadTooDeep(
+            f"{what}: a value contains itself, or is nested too deep",
+            hint="flatten it; pass ids instead of objects that refer to each other",
+        ) from None
+    except (TypeError, ValueError, OverflowError) as error:
         raise InvalidPayload(f"{what}: {error}", hint="use values that JSON can hold") from None
     # The encoder writes NaN and infinity as null; only then is a closer look worth its time.
     if b"null" in encoded:
@@ -254,7 +302,8 @@ class _UnreadableError(Exception):
 
 def _schema_of(wanted: type) -> dict[str, Any]:
     if wanted is object:
-        return {}
+        # Not empty: msgspec takes that for no answer.
+        return {"description": "any value"}
     schema = getattr(wanted, "model_json_schema", None)
     if schema is not None:
         # Names of its own: models of different modules may be called alike.

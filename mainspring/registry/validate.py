@@ -4,10 +4,12 @@ import difflib
 import hashlib
 import re
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
-from functools import lru_cache
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from functools import lru_cache, partial
 from operator import attrgetter, is_
-from typing import Any, Final
+from typing import Annotated, Any, Final
+from uuid import UUID
 
 import msgspec
 
@@ -51,6 +53,18 @@ _SIMILAR: Final = 0.6
 _AHEAD_MAX: Final = timedelta(seconds=DELAY_SECONDS_MAX)
 _UNEXPECTED: Final = re.compile(r"\('([^']+)' was unexpected\)")
 _ID_BYTES: Final = 16
+#: Texts of these formats are checked by whom a worker reads them with.
+_READ_AS: Final[Mapping[str, Any]] = {
+    "date-time": Annotated[datetime, msgspec.Meta(tz=True)],
+    "date": date,
+    "time": time,
+    "duration": timedelta,
+    "uuid": UUID,
+    "decimal": Decimal,
+}
+#: Of these the handler's own model judges; other readers differ from it in the odd cases.
+_LEFT_TO_WORKERS: Final = ("uri", "uri-reference", "iri", "iri-reference", "email", "idn-email",
+                           "hostname", "idn-hostname", "ipv4", "ipv6", "regex")  # fmt: skip
 
 
 class Forms:
@@ -196,20 +210,46 @@ def check_schema(kind: str, body: object, schema: str) -> None:
     validator = _validator(schema)
     if validator is None:
         return
-    for error in validator.iter_errors(body):
+    for found in validator.iter_errors(body):
+        error = _closest(found)
         pointer = "/" + "/".join(str(step) for step in error.instance_path)
         where = "" if pointer == "/" else f" at {pointer}"
+        details: dict[str, object] = {"pointer": pointer, "kind": kind}
+        if _lacks_zone(error):
+            raise NaiveDatetime(
+                f"{kind}: {error.instance!r}{where} has no time zone", details=details
+            )
         message, hint = error.message, f"mainspring handlers schema {kind} shows what it takes"
         if unexpected := _UNEXPECTED.search(message):
             name = unexpected.group(1)
             message = f"there is no parameter {name!r}"
             if near := difflib.get_close_matches(name, _members(schema), 1, _SIMILAR):
                 hint = f"did you mean {near[0]!r}? {hint}"
-        raise InvalidPayload(
-            f"{kind}: {message}{where}",
-            hint=hint,
-            details={"pointer": pointer, "kind": kind},
-        )
+        raise InvalidPayload(f"{kind}: {message}{where}", hint=hint, details=details)
+
+
+def _closest(error: Any) -> Any:
+    """Return what is wrong with the one choice that the value could have been."""
+    while error.kind.name == "anyOf":
+        alike = [found[0] for found in error.kind.context if found[0].kind.name != "type"]
+        if len(alike) != 1:
+            break
+        error = alike[0]
+    return error
+
+
+def _lacks_zone(error: Any) -> bool:
+    if error.kind.name != "format" or error.kind.format != "date-time":
+        return False
+    return _can_read(error.instance, datetime)
+
+
+def _can_read(text: str, wanted: Any) -> bool:
+    try:
+        msgspec.convert(text, wanted)
+    except (msgspec.ValidationError, OverflowError):
+        return False
+    return True
 
 
 def _members(schema: str) -> list[str]:
@@ -230,10 +270,20 @@ def _validator(schema: str) -> Any:
     if schema in ("", "{}"):
         return None
     try:
-        return jsonschema_rs.validator_for(msgspec.json.decode(schema), retriever=_stay_here)
+        return jsonschema_rs.validator_for(
+            msgspec.json.decode(schema),
+            retriever=_stay_here,
+            formats={name: partial(_can_read, wanted=kind) for name, kind in _READ_AS.items()}
+            | dict.fromkeys(_LEFT_TO_WORKERS, _accept),
+            validate_formats=True,
+        )
     except ValueError:
         # A handler that declares a schema we cannot read is still checked by its worker.
         return None
+
+
+def _accept(_text: str) -> bool:
+    return True
 
 
 def _stay_here(uri: str) -> Any:

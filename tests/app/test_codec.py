@@ -14,7 +14,12 @@ from hypothesis import strategies as st
 
 from mainspring.app.codec import Codec
 from mainspring.app.context import Context
-from mainspring.domain.errors import InvalidPayload, PayloadTooLarge
+from mainspring.domain.errors import (
+    InvalidPayload,
+    NaiveDatetime,
+    PayloadTooDeep,
+    PayloadTooLarge,
+)
 from mainspring.domain.limits import RESULT_BYTES_MAX
 from mainspring.registry.validate import check_schema
 
@@ -314,14 +319,62 @@ def _endless() -> list[Any]:
 
 @pytest.mark.parametrize(
     "value",
-    [object(), 1j, "\ud800", _endless(), {object(): 1}, lambda: 1, iter(())],
-    ids=["object", "complex", "surrogate", "endless", "key", "function", "generator"],
+    [object(), 1j, "\ud800", {object(): 1}, lambda: 1, iter(())],
+    ids=["object", "complex", "surrogate", "key", "function", "generator"],
 )
 def test_what_json_cannot_hold_is_refused(value: object) -> None:
     with pytest.raises(InvalidPayload, match=r"^test\.kind: "):
         codec_for(Any).encode((value,), {})
     with pytest.raises(InvalidPayload, match=r"^the result of test\.kind: "):
         codec_for(Any).encode_result(value)
+
+
+def test_what_contains_itself_is_too_deep() -> None:
+    with pytest.raises(PayloadTooDeep, match=r"^test\.kind: a value contains itself") as caught:
+        codec_for(Any).encode((_endless(),), {})
+    assert "ids" in caught.value.hint
+    with pytest.raises(PayloadTooDeep, match=r"^the result of test\.kind: "):
+        codec_for(Any).encode_result(_endless())
+
+
+NAIVE = datetime(2027, 1, 31, 9)  # noqa: DTZ001 - naive on purpose
+AWARE = NAIVE.replace(tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("hint", "wrap"),
+    [
+        (datetime, lambda instant: instant),
+        (datetime | None, lambda instant: instant),
+        (list[datetime], lambda instant: [AWARE, instant]),
+        (dict[str, int | datetime], lambda instant: {"a": 1, "b": instant}),
+        (tuple[datetime, ...], lambda instant: (AWARE, instant)),
+    ],
+    ids=["plain", "optional", "list", "dict", "tuple"],
+)
+def test_a_parameter_that_is_an_instant_needs_its_zone(hint: Any, wrap: Any) -> None:
+    codec = codec_for(hint)
+    with pytest.raises(NaiveDatetime, match=r"^test\.kind: the datetime at \$\.value") as caught:
+        codec.encode((wrap(NAIVE),), {})
+    assert "+01:00" in caught.value.hint
+    payload = msgspec.json.encode({"value": wrap(NAIVE)})
+    with pytest.raises(NaiveDatetime):
+        codec.decode(payload)
+    assert codec.decode(codec.encode((wrap(AWARE),), {})) == {"value": wrap(AWARE)}
+    assert b"date-time" in codec.schema().encode()
+
+
+def test_what_an_annotation_says_of_an_instant_holds() -> None:
+    codec = codec_for(Annotated[datetime, msgspec.Meta(tz=False)])
+    assert codec.decode(codec.encode((NAIVE,), {})) == {"value": NAIVE}
+
+
+@pytest.mark.parametrize("hint", [object, list[object]])
+def test_any_value_has_a_schema_that_knows_the_parameters(hint: Any) -> None:
+    schema = msgspec.json.decode(codec_for(hint).schema())
+    [declared] = schema["$defs"].values()
+    assert list(declared["properties"]) == ["value"]
+    assert declared["additionalProperties"] is False
 
 
 @settings(deadline=None)
