@@ -120,6 +120,27 @@ async def test_a_row_that_changed_under_the_claim_is_left_alone(
     assert not taken & cancelled
 
 
+async def test_a_cancel_that_waits_for_a_claim_asks_its_worker_to_stop(
+    store: PostgresStore, raw: "Raw[asyncpg.Record]"
+) -> None:
+    """PostgreSQL checks constraints on the row as it was, before it sees that it has changed."""
+    worker, job = await _worker(store), new_job()
+    await store.submit([job])
+    transaction = raw.transaction()
+    await transaction.start()
+    await raw.execute(
+        "UPDATE mainspring.jobs SET state = 'running', attempt = 1, tries = 1, worker_id = $1, "
+        "child = 0, started_at = now(), deadline_at = now() + interval '1 hour'",
+        worker.id.hex(),
+    )
+    asking = asyncio.create_task(store.cancel([job.id], reason="", force=False, actor="me"))
+    await _until_blocked(raw, "general")
+    await transaction.commit()
+    (asked,) = await asking
+    assert (asked.state, asked.changed) == (JobState.CANCELLING, True)
+    assert await store.get_states([job.id]) == {job.id: JobState.CANCELLING}
+
+
 @pytest.mark.parametrize("force", [False, True])
 async def test_cancel_against_finish(
     store: PostgresStore, other_store: PostgresStore, *, force: bool

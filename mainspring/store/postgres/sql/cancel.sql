@@ -1,5 +1,7 @@
 -- Waiting jobs end here; held ones too when forced (their attempt closes as cancelled and is
 -- stale from then on), otherwise they are asked to stop. What cannot be found is not returned.
+-- A row that was claimed while we waited for it is first tried as it was before, constraints and
+-- all; only then does PostgreSQL take the newer one. So the new state must fit both.
 WITH target AS MATERIALIZED (
     SELECT
         id, state, worker_id,
@@ -37,7 +39,9 @@ kept AS (
 
 stopping AS (
     UPDATE mainspring.jobs AS job
-    SET state = 'cancelling', reason = :reason::text
+    SET
+        state = CASE WHEN job.worker_id IS null THEN job.state ELSE 'cancelling' END,
+        reason = :reason::text
     FROM target
     WHERE job.id = target.id AND NOT target.ends AND target.state = 'running'
 )
