@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NoReturn, Protocol, TypeVar
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from mainspring.testing.servers import (
     Databases,
@@ -28,6 +29,11 @@ _ADDRESS = "mainspring_servers"
 _REPORT = Path(".cache") / "servers-report.json"
 _Server = TypeVar("_Server")
 _servers = pytest.StashKey[Servers]()
+
+
+# A machine that does other work, too, is slow at times; that says nothing about a test.
+settings.register_profile("mainspring", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("mainspring")
 
 
 class MakeDatabase(Protocol):

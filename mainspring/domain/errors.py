@@ -198,6 +198,20 @@ class DuplicateJob(Conflict):
         return str(self.details.get("job_id", ""))
 
 
+class WouldOverlap(Conflict):
+    """A job of the schedule is live, and the schedule allows no overlap."""
+
+    code = "would_overlap"
+    default_hint = "wait for that job's end, or cancel it"
+
+
+class ScheduleExists(Conflict):
+    """There is a schedule of this name already."""
+
+    code = "schedule_exists"
+    default_hint = "edit it, or choose another name"
+
+
 class NotInTransaction(Conflict):
     """The connection that was given has no transaction open, so there is none to submit in."""
 

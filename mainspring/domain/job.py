@@ -84,6 +84,11 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     unique_while: str = "live"
     #: What happens to this job when there is one: ``existing``, ``reject`` or ``replace``.
     on_duplicate: str = "existing"
+    #: The schedule whose fire this is, and that fire's nominal instant.
+    schedule_id: bytes | None = None
+    nominal_at: datetime | None = None
+    #: At most one such job of its schedule is live.
+    alone: bool = False
 
 
 class Receipt(msgspec.Struct, frozen=True, gc=False):
@@ -127,6 +132,8 @@ class Claimed(msgspec.Struct, frozen=True, gc=False):
     effect_key: str | None
     on_exhausted: str | None
     created_at: datetime
+    schedule_id: bytes | None = None
+    nominal_at: datetime | None = None
 
 
 class Held(msgspec.Struct, frozen=True):
@@ -232,6 +239,9 @@ class JobView(msgspec.Struct, frozen=True, omit_defaults=True):
     #: ``None`` when no unique key is held (any more).
     unique_while: str | None = None
     on_exhausted: str | None = None
+    #: The schedule that fired it, and for which nominal instant.
+    schedule_id: bytes | None = None
+    nominal_at: datetime | None = None
     replays: int = 0
     progress_done: float | None = None
     progress_total: float | None = None

@@ -57,6 +57,19 @@ _ALL: Final = (
     Limit("preview_fires_max", 10_000, "Fires that one question for a range returns."),
     Limit("interval_seconds_min", 1, "The shortest interval between two fires of a schedule."),
     Limit("jitter_seconds_max", 86_400, "The longest window that fires are spread over."),
+    Limit("horizon_seconds", 900, "How far ahead of its due instant a fire is prepared."),
+    Limit("prepare_fires_max", 60, "Fires of one schedule that are prepared ahead."),
+    Limit("fire_schedules_max", 500, "Schedules that one step of the scheduler judges."),
+    Limit("misfire_threshold_seconds_max", 86_400, "How late a fire may be without being missed."),
+    Limit("catchup_window_seconds_max", 315_360_000, "How old a caught-up fire may be."),
+    Limit("max_missed_max", 1_000, "Missed fires that one schedule catches up, one job each."),
+    Limit("catchup_rate_max", 60_000, "Caught-up jobs that one schedule releases a minute."),
+    Limit("pause_after_failures_max", 1_000, "Failures in a row that pause a schedule."),
+    Limit("backfill_fires_max", 10_000, "Fires that one backfill takes up."),
+    Limit("backfill_concurrency_max", 100, "Jobs of one backfill that are live at once."),
+    Limit("count_fires_max", 10_000, "Missed fires that are counted; beyond it they are many."),
+    Limit("schedule_characters_max", 128, "The name of a schedule or a calendar."),
+    Limit("ledger_days", 400, "How long the ledger keeps what became of a fire."),
     Limit("submission_key_hours", 24, "How long a submission key is remembered."),
 )
 
@@ -104,4 +117,17 @@ SEARCH_DAYS_MAX: Final = LIMITS["search_days_max"].default
 PREVIEW_FIRES_MAX: Final = LIMITS["preview_fires_max"].default
 INTERVAL_SECONDS_MIN: Final = LIMITS["interval_seconds_min"].default
 JITTER_SECONDS_MAX: Final = LIMITS["jitter_seconds_max"].default
+HORIZON_SECONDS: Final = LIMITS["horizon_seconds"].default
+PREPARE_FIRES_MAX: Final = LIMITS["prepare_fires_max"].default
+FIRE_SCHEDULES_MAX: Final = LIMITS["fire_schedules_max"].default
+MISFIRE_THRESHOLD_SECONDS_MAX: Final = LIMITS["misfire_threshold_seconds_max"].default
+CATCHUP_WINDOW_SECONDS_MAX: Final = LIMITS["catchup_window_seconds_max"].default
+MAX_MISSED_MAX: Final = LIMITS["max_missed_max"].default
+CATCHUP_RATE_MAX: Final = LIMITS["catchup_rate_max"].default
+PAUSE_AFTER_FAILURES_MAX: Final = LIMITS["pause_after_failures_max"].default
+BACKFILL_FIRES_MAX: Final = LIMITS["backfill_fires_max"].default
+BACKFILL_CONCURRENCY_MAX: Final = LIMITS["backfill_concurrency_max"].default
+COUNT_FIRES_MAX: Final = LIMITS["count_fires_max"].default
+SCHEDULE_CHARACTERS_MAX: Final = LIMITS["schedule_characters_max"].default
+LEDGER_DAYS: Final = LIMITS["ledger_days"].default
 SUBMISSION_KEY_HOURS: Final = LIMITS["submission_key_hours"].default

@@ -1,0 +1,254 @@
+"""What people change: edits, pauses, fires by hand, fires left out, backfills.
+
+Each is judged on a standing whose prepared fires were taken back, and settles first what is due by
+the schedule as it was: nothing is forgotten because somebody changed it at the wrong moment.
+"""
+
+import msgspec
+
+from mainspring.agenda.book import Book, instant, job_of
+from mainspring.agenda.judge import NewId, advance
+from mainspring.agenda.spec import read_spec
+from mainspring.agenda.standing import Change, Cursor, Live, NewFire, Pause, Ruling, Standing
+from mainspring.domain.errors import NotFound, WouldOverlap
+from mainspring.domain.ids import show_job
+from mainspring.domain.job import NewJob, Priority
+from mainspring.domain.schedule import (
+    MANUAL,
+    Cause,
+    FireRow,
+    Outcome,
+    ScheduleState,
+    Withdrawn,
+)
+from mainspring.domain.states import JobState
+
+_UNDONE = (ScheduleState.EXHAUSTED, ScheduleState.DELETED)
+
+
+def rolled_back(standing: Standing) -> Standing:
+    """Set the cursor back over what was taken back, so that it is decided anew."""
+    taken = standing.withdrawn
+    cursor = standing.cursor
+    through = min([standing.now_ms // 1000, *(row.nominal_at - 1 for row in taken)])
+    if cursor.through <= through and not taken:
+        return standing
+    skipped = {row.nominal_at for row in taken if row.outcome is Outcome.SKIPPED_ON_REQUEST}
+    back = Cursor(
+        through=min(cursor.through, through),
+        partial=0 if taken or cursor.through > through else cursor.partial,
+        fired=max(0, cursor.fired - sum(_was_fired(row) for row in taken)),
+        skip_next=cursor.skip_next + len(skipped),
+        released_ms=cursor.released_ms,
+    )
+    state = standing.state
+    if state is ScheduleState.EXHAUSTED and taken:
+        state = ScheduleState.ACTIVE
+    return msgspec.structs.replace(standing, cursor=back, state=state)
+
+
+def _was_fired(row: Withdrawn) -> int:
+    return int(row.had_job and row.outcome is Outcome.JOB)
+
+
+def create(standing: Standing, new_id: NewId) -> Ruling:
+    """Begin: nothing before now is ever fired, and the near future is prepared."""
+    ruling = advance(standing, new_id)
+    return msgspec.structs.replace(ruling, counts_anew=True, action="schedule.create")
+
+
+def edit(standing: Standing, new_id: NewId, change: Change) -> Ruling:
+    """Settle what is due, then go on with the new version from now on."""
+    before = rolled_back(standing)
+    settled = _settled(before, new_id)
+    book = Book(_after(before, settled), new_id)
+    waited = book.last_due(standing.now_ms)
+    if waited is not None:
+        reason = Outcome.SKIPPED_PAUSED
+        if before.state is not ScheduleState.PAUSED:
+            reason = Outcome.SKIPPED_OVERLAP
+        book.leave_out(waited, reason, note="waited when the schedule was changed")
+    book.advance_to_now()
+    change = msgspec.structs.replace(change, from_at=max(book.through, standing.now_ms // 1000))
+    cursor = msgspec.structs.replace(book.cursor, through=change.from_at, partial=0)
+    state = before.state
+    if state in _UNDONE:
+        state = ScheduleState.ACTIVE
+    renewed = msgspec.structs.replace(
+        _after(before, settled),
+        spec=change.spec,
+        calendars=change.calendars,
+        zones=change.zones,
+        cursor=cursor,
+        state=state,
+        waiting=False,
+    )
+    ruling = advance(renewed, new_id)
+    return msgspec.structs.replace(
+        ruling,
+        fires=(*settled.fires, *book.fires, *ruling.fires),
+        cancel=(*settled.cancel, *ruling.cancel),
+        cancel_by_force=settled.cancel_by_force or ruling.cancel_by_force,
+        change=change,
+        action=f"schedule.{change.what}",
+    )
+
+
+def pause(standing: Standing, new_id: NewId, wanted: Pause) -> Ruling:
+    """Settle what is due, then fire no more; what was prepared has been taken back."""
+    before = rolled_back(standing)
+    settled = _settled(before, new_id)
+    return msgspec.structs.replace(
+        settled,
+        state=ScheduleState.PAUSED,
+        look_at_ms=wanted.until_ms,
+        pause=wanted,
+        action="schedule.pause",
+    )
+
+
+def remove(standing: Standing, new_id: NewId, *, cancel_live: bool = False) -> Ruling:
+    """Settle what is due, then never fire again. The ledger stays."""
+    before = rolled_back(standing)
+    settled = _settled(before, new_id)
+    live = before.live
+    cancel = settled.cancel
+    if cancel_live and live is not None and live.id not in cancel:
+        cancel = (*cancel, live.id)
+    return msgspec.structs.replace(
+        settled,
+        state=ScheduleState.DELETED,
+        look_at_ms=None,
+        waiting=False,
+        cancel=cancel,
+        action="schedule.remove",
+    )
+
+
+def skip_next(standing: Standing, new_id: NewId, count: int) -> Ruling:
+    """Leave out the next so many instants (none: take earlier wishes back)."""
+    before = rolled_back(standing)
+    cursor = msgspec.structs.replace(before.cursor, skip_next=count)
+    wished = msgspec.structs.replace(before, cursor=cursor)
+    ruling = _gone_on(wished, new_id)
+    return msgspec.structs.replace(ruling, action="schedule.skip_next")
+
+
+def fire_now(standing: Standing, new_id: NewId, *, despite_overlap: bool = False) -> Ruling:
+    """Fire once by hand, now. It is no fire of the timetable and moves nothing."""
+    before = rolled_back(standing)
+    if before.state is ScheduleState.DELETED:
+        raise NotFound(f"the schedule {before.name} was removed")
+    is_exclusive = read_spec(before.spec).policies.is_exclusive and not despite_overlap
+    if is_exclusive and before.live is not None:
+        raise WouldOverlap(
+            f"{show_job(before.live.id)} of the schedule {before.name} is {before.live.state}, "
+            "and the schedule allows no overlap",
+            hint="wait for it, cancel it, or ask for one beside it with --despite-overlap",
+            details={"job": show_job(before.live.id)},
+        )
+    by_hand = _by_hand(before, new_id, alone=is_exclusive)
+    assert by_hand.job is not None
+    live = before.live
+    if is_exclusive:
+        live = _live_of(by_hand.job, before)
+    ruling = _gone_on(msgspec.structs.replace(before, live=live), new_id)
+    return msgspec.structs.replace(
+        ruling, fires=(by_hand, *ruling.fires), action="schedule.fire_now"
+    )
+
+
+def _by_hand(standing: Standing, new_id: NewId, *, alone: bool) -> NewFire:
+    at = standing.now_ms / 1000
+    job_id = new_id()
+    job = job_of(standing, job_id, standing.now_ms // 1000, due_ms=standing.now_ms)
+    key = job.effect_key
+    if read_spec(standing.spec).work.effect_key is None:
+        # Two fires by hand within a second are two effects.
+        key = f"{key}.{standing.now_ms % 1000:03}"
+    job = msgspec.structs.replace(job, nominal_at=instant(at), effect_key=key, alone=alone)
+    row = FireRow(
+        nominal_at=at,
+        sequence=MANUAL,
+        outcome=Outcome.JOB,
+        cause=Cause.MANUAL,
+        due_ms=standing.now_ms,
+        job_id=job_id,
+    )
+    return NewFire(row, job)
+
+
+def rezone(standing: Standing, new_id: NewId, zones: int) -> Ruling:
+    """Go on under new zone data: what was prepared by the old was taken back."""
+    change = Change(
+        from_at=0,
+        what="zones",
+        spec=standing.spec,
+        calendars=standing.calendars,
+        zones=zones,
+    )
+    return edit(standing, new_id, change)
+
+
+def backfilled_job(
+    standing: Standing,
+    new_id: NewId,
+    *,
+    nominal_at: int,
+    sequence: int,
+    due_ms: int,
+) -> NewJob:
+    """Return the job of a fire of the past that a backfill takes up, one step below fresh ones."""
+    job = job_of(standing, new_id(), nominal_at, due_ms=due_ms, sequence=sequence)
+    return msgspec.structs.replace(job, priority=min(job.priority + 1, int(Priority.LOW)))
+
+
+# --- steps ------------------------------------------------------------------------------------
+
+
+def _settled(standing: Standing, new_id: NewId) -> Ruling:
+    """Decide what is due and nothing ahead of it; a schedule that rests stays as it is."""
+    if standing.state is not ScheduleState.ACTIVE:
+        return _as_it_is(standing)
+    return advance(standing, new_id, horizon_ms=0)
+
+
+def _gone_on(standing: Standing, new_id: NewId) -> Ruling:
+    """Decide and prepare as always; a schedule that rests stays as it is."""
+    if standing.state is not ScheduleState.ACTIVE:
+        return _as_it_is(standing)
+    return advance(standing, new_id)
+
+
+def _as_it_is(standing: Standing) -> Ruling:
+    return Ruling(
+        cursor=standing.cursor,
+        state=standing.state,
+        look_at_ms=standing.paused_until_ms,
+        waiting=standing.waiting,
+    )
+
+
+def _after(standing: Standing, ruling: Ruling) -> Standing:
+    """Return how a schedule stands when a ruling has been carried out."""
+    made = [fire.job for fire in ruling.fires if fire.job is not None and fire.job.alone]
+    live = standing.live
+    if live is not None and live.id in ruling.cancel and ruling.cancel_by_force:
+        live = None
+    if made:
+        live = _live_of(made[-1], standing)
+    return msgspec.structs.replace(
+        standing,
+        cursor=ruling.cursor,
+        state=ruling.state,
+        live=live,
+        waiting=ruling.waiting,
+        withdrawn=(),
+    )
+
+
+def _live_of(job: NewJob, standing: Standing) -> Live:
+    assert job.due_at is not None
+    due_ms = round(job.due_at.timestamp() * 1000)
+    state = JobState.READY if due_ms <= standing.now_ms else JobState.SCHEDULED
+    return Live(job.id, state, due_ms)

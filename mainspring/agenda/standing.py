@@ -1,0 +1,109 @@
+"""What a judge is told about a schedule, and what it answers.
+
+Nominal instants are whole seconds since 1970, everything else is milliseconds.
+"""
+
+import msgspec
+
+from mainspring.domain.job import NewJob
+from mainspring.domain.schedule import FireRow, FireView, ScheduleState, Withdrawn
+from mainspring.domain.states import JobState
+
+
+class Cursor(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How far a schedule has been decided. Kept as JSON text; the store does not look inside."""
+
+    #: Every fire up to this instant has its outcome.
+    through: int
+    #: Fires of the next instant that have theirs, too.
+    partial: int = 0
+    #: Fires of the timetable that became jobs.
+    fired: int = 0
+    #: How many of the next instants are left out, because somebody asked for it.
+    skip_next: int = 0
+    #: When the newest caught-up job is due.
+    released_ms: int = 0
+
+
+class Live(msgspec.Struct, frozen=True):
+    """The live job of a schedule that allows no overlap."""
+
+    id: bytes
+    state: JobState
+    due_ms: int
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """A schedule under its row's guard: nothing of this changes until the ruling is carried out."""
+
+    id: bytes
+    tenant: str
+    name: str
+    state: ScheduleState
+    version: int
+    spec: bytes
+    cursor: Cursor
+    zones: int
+    #: The store's clock.
+    now_ms: int
+    calendars: bytes | None = None
+    live: Live | None = None
+    #: A due fire waited for the end of the live job.
+    waiting: bool = False
+    #: When the newest of its exclusive jobs ended.
+    freed_ms: int | None = None
+    #: Its jobs that failed one after the other, up to the newest; counted where it matters.
+    failures: int = 0
+    paused_until_ms: int | None = None
+    #: What was taken back for this ruling, because it was not due yet.
+    withdrawn: tuple[Withdrawn, ...] = ()
+    #: Rows of the ledger that the caller asked for.
+    rows: tuple[FireView, ...] = ()
+
+
+class NewFire(msgspec.Struct, frozen=True):
+    """A row for the ledger. Its job is inserted if and only if the row is new."""
+
+    row: FireRow
+    job: NewJob | None = None
+
+
+class Pause(msgspec.Struct, frozen=True):
+    """Who paused a schedule, why, and until when."""
+
+    reason: str
+    by: str
+    until_ms: int | None = None
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """A new version of a schedule, for fires after ``from_at``."""
+
+    from_at: int
+    #: ``edited``, ``calendar``, ``zones``, ``adopted``.
+    what: str
+    spec: bytes
+    calendars: bytes | None
+    zones: int
+
+
+class Ruling(msgspec.Struct, frozen=True, kw_only=True):
+    """What becomes of a schedule now. Carried out whole, or not at all."""
+
+    cursor: Cursor
+    state: ScheduleState
+    #: When to look again; ``None``: when ``waiting`` ends, or somebody changes it.
+    look_at_ms: int | None = None
+    waiting: bool = False
+    fires: tuple[NewFire, ...] = ()
+    #: Live jobs to cancel before the fires are inserted; by force they are final at once.
+    cancel: tuple[bytes, ...] = ()
+    cancel_by_force: bool = False
+    change: Change | None = None
+    #: Set when it becomes paused by this ruling.
+    pause: Pause | None = None
+    #: From now on failures count anew (creation, resume).
+    counts_anew: bool = False
+    #: For the audit: what happened, in a word and in JSON text; empty when nobody asked for it.
+    action: str = ""
+    detail: str = "{}"
