@@ -62,11 +62,11 @@ _ALL: Final = (
     Limit("fire_schedules_max", 500, "Schedules that one step of the scheduler judges."),
     Limit("misfire_threshold_seconds_max", 86_400, "How late a fire may be without being missed."),
     Limit("catchup_window_seconds_max", 315_360_000, "How old a caught-up fire may be."),
-    Limit("max_missed_max", 1_000, "Missed fires that one schedule catches up, one job each."),
-    Limit("catchup_rate_max", 60_000, "Caught-up jobs that one schedule releases a minute."),
+    Limit("missed_fires_max", 1_000, "Missed fires that one schedule catches up, one job each."),
+    Limit("catchup_jobs_max", 60_000, "Caught-up jobs that one schedule releases a minute."),
     Limit("pause_after_failures_max", 1_000, "Failures in a row that pause a schedule."),
     Limit("backfill_fires_max", 10_000, "Fires that one backfill takes up."),
-    Limit("backfill_concurrency_max", 100, "Jobs of one backfill that are live at once."),
+    Limit("backfill_jobs_max", 100, "Jobs of one backfill that are live at once."),
     Limit("count_fires_max", 10_000, "Missed fires that are counted; beyond it they are many."),
     Limit("schedule_characters_max", 128, "The name of a schedule or a calendar."),
     Limit("ledger_days", 400, "How long the ledger keeps what became of a fire."),
@@ -122,11 +122,11 @@ PREPARE_FIRES_MAX: Final = LIMITS["prepare_fires_max"].default
 FIRE_SCHEDULES_MAX: Final = LIMITS["fire_schedules_max"].default
 MISFIRE_THRESHOLD_SECONDS_MAX: Final = LIMITS["misfire_threshold_seconds_max"].default
 CATCHUP_WINDOW_SECONDS_MAX: Final = LIMITS["catchup_window_seconds_max"].default
-MAX_MISSED_MAX: Final = LIMITS["max_missed_max"].default
-CATCHUP_RATE_MAX: Final = LIMITS["catchup_rate_max"].default
+MISSED_FIRES_MAX: Final = LIMITS["missed_fires_max"].default
+CATCHUP_JOBS_MAX: Final = LIMITS["catchup_jobs_max"].default
 PAUSE_AFTER_FAILURES_MAX: Final = LIMITS["pause_after_failures_max"].default
 BACKFILL_FIRES_MAX: Final = LIMITS["backfill_fires_max"].default
-BACKFILL_CONCURRENCY_MAX: Final = LIMITS["backfill_concurrency_max"].default
+BACKFILL_JOBS_MAX: Final = LIMITS["backfill_jobs_max"].default
 COUNT_FIRES_MAX: Final = LIMITS["count_fires_max"].default
 SCHEDULE_CHARACTERS_MAX: Final = LIMITS["schedule_characters_max"].default
 LEDGER_DAYS: Final = LIMITS["ledger_days"].default

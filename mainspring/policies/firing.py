@@ -10,9 +10,9 @@ import msgspec
 
 from mainspring.domain.errors import InvalidSchedule
 from mainspring.domain.limits import (
-    CATCHUP_RATE_MAX,
+    CATCHUP_JOBS_MAX,
     CATCHUP_WINDOW_SECONDS_MAX,
-    MAX_MISSED_MAX,
+    MISSED_FIRES_MAX,
     MISFIRE_THRESHOLD_SECONDS_MAX,
     PAUSE_AFTER_FAILURES_MAX,
 )
@@ -139,8 +139,8 @@ def policies_of(given: Mapping[str, object]) -> Policies:
 _RANGES: Final = {
     "misfire_threshold_seconds": MISFIRE_THRESHOLD_SECONDS_MAX,
     "catchup_window_seconds": CATCHUP_WINDOW_SECONDS_MAX,
-    "max_missed": MAX_MISSED_MAX,
-    "catchup_rate": CATCHUP_RATE_MAX,
+    "max_missed": MISSED_FIRES_MAX,
+    "catchup_rate": CATCHUP_JOBS_MAX,
     "pause_after_failures": PAUSE_AFTER_FAILURES_MAX,
 }
 

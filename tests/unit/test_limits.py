@@ -7,7 +7,18 @@ from mainspring.domain.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_MAX_CRASHES, DEF
 from mainspring.domain.limits import LIMITS, Limit
 
 _UNITS = {"bytes", "characters", "jobs", "items", "seconds", "lines", "hours", "calls"}
-_UNITS |= {"dates", "count", "rules", "calendars", "entries", "years", "days", "fires"}
+_UNITS |= {
+    "dates",
+    "count",
+    "rules",
+    "calendars",
+    "entries",
+    "years",
+    "days",
+    "fires",
+    "schedules",
+    "failures",
+}
 _COUNTED_BY_THEIR_NAME = {"payload_depth_max", "payload_elements_max"}
 _COUNTED_BY_THEIR_NAME |= {"max_attempts_max", "max_crashes_max", "query_depth_max"}
 
