@@ -45,13 +45,14 @@ async def test_drain_hands_back_what_does_not_finish(rig: Rig) -> None:
     assert {(job.claimed.tries, job.claimed.crashes) for job in jobs} == {(0, 0)}
 
 
-async def test_a_second_signal_stops_the_handlers_now(rig: Rig) -> None:
+@pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGINT])
+async def test_a_second_signal_stops_the_handlers_now(rig: Rig, second: signal.Signals) -> None:
     worker = await rig.start(drain_seconds=600.0)
     jobs = [rig.store.submit(kind) for kind in ("hang", "hang_in_thread", "hang_alone")]
     await rig.store.until(lambda: len(rig.store.heard("hang")) == 3)
     worker.send(signal.SIGTERM)
     await rig.store.until(lambda: rig.store.draining)
-    worker.send(signal.SIGINT)
+    worker.send(second)
     assert await worker.ended(10) == 0
     assert [job.outcomes for job in jobs] == [[Released()]] * 3
 
