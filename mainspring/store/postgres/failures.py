@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import asyncpg
 
 from mainspring.domain.errors import (
+    ConfigError,
     ConnectionFailed,
     InvalidInput,
     MainspringError,
@@ -80,12 +81,52 @@ _BROKEN: Final = (
 
 # The first that fits counts: the busy ones and the broken ones share ancestors.
 _MEANINGS: Final[tuple[tuple[_Kinds, type[MainspringError], str], ...]] = (
+    (
+        (asyncpg.ClientConfigurationError, asyncpg.UndefinedObjectError),
+        ConfigError,
+        "has an address with a parameter that cannot be used",
+    ),
     (_NOT_MIGRATED, StoreNotMigrated, "lacks tables"),
     (_NOT_WRITABLE, StoreNotWritable, "cannot be written"),
     (_BUSY, ConnectionFailed, "refused and changed nothing"),
     ((*_BROKEN, asyncpg.InterfaceError), ConnectionFailed, "cannot be reached"),
     ((asyncpg.DataError,), InvalidInput, "cannot keep a value"),
 )
+
+
+# What helps, where it is not what helps against most failures of that meaning.
+_HINTS: Final[tuple[tuple[_Kinds, str], ...]] = (
+    (
+        (asyncpg.InvalidCatalogNameError,),
+        "create the database first, or correct its name in the address",
+    ),
+    (
+        (asyncpg.InvalidAuthorizationSpecificationError,),
+        "correct the user or the password in the address, or let the server accept them",
+    ),
+    (
+        (asyncpg.InsufficientPrivilegeError,),
+        "use a role that owns the schema mainspring, or that was granted its tables",
+    ),
+    (
+        (asyncpg.ReadOnlySQLTransactionError,),
+        "the server is a standby, or set to read only: name the primary in the address",
+    ),
+    (
+        (asyncpg.TooManyConnectionsError,),
+        "try again; or raise the server's max_connections, or run fewer processes",
+    ),
+    ((asyncpg.CannotConnectNowError,), "the server is starting or stopping: try again in a moment"),
+)
+
+
+def unreadable_address() -> ConfigError:
+    """Return the error for an address that is no URL. It is not shown: a password may be in it."""
+    return ConfigError(
+        "the address of the PostgreSQL store cannot be read",
+        hint="write postgresql://USER:PASSWORD@HOST:PORT/DATABASE, and in a password "
+        "%40 for @, %3A for :, %2F for /, %23 for #",
+    )
 
 
 def shown_address(dsn: str) -> str:
@@ -106,8 +147,12 @@ def translate(error: BaseException, sent: Sent, address: str) -> MainspringError
         return OutcomeUnknown(f"the connection to {address} broke during a change: {reason}")
     for kinds, meaning, words in _MEANINGS:
         if isinstance(error, kinds):
-            return meaning(f"the store {address} {words}: {reason}")
+            return meaning(f"the store {address} {words}: {reason}", hint=_hint(error))
     return MainspringError(f"the store {address} refused a statement: {reason}")
+
+
+def _hint(error: BaseException) -> str | None:
+    return next((hint for kinds, hint in _HINTS if isinstance(error, kinds)), None)
 
 
 def _reason(error: BaseException) -> str:

@@ -15,7 +15,13 @@ import msgspec
 
 from mainspring.domain.errors import ConfigError
 from mainspring.ports.entropy import roll
-from mainspring.store.postgres.failures import DRIVER_ERRORS, REPEATABLE, Sent, translate
+from mainspring.store.postgres.failures import (
+    DRIVER_ERRORS,
+    REPEATABLE,
+    Sent,
+    translate,
+    unreadable_address,
+)
 from mainspring.store.statements import Ask, Statement, Steps, numbered, source
 
 Connection: TypeAlias = "asyncpg.pool.PoolConnectionProxy[asyncpg.Record]"
@@ -178,6 +184,9 @@ class Pool:
             return await pool.acquire(timeout=self._options.acquire_timeout_seconds)
         except DRIVER_ERRORS as error:
             raise translate(error, Sent.NOTHING, self._address) from error
+        except ValueError:
+            # The driver's words hold parts of the address.
+            raise unreadable_address() from None
 
     async def _release(self, connection: Connection) -> None:
         pool = self._pool

@@ -6,7 +6,7 @@ from mainspring.domain.errors import ConfigError
 from mainspring.ports.clock import Clock
 from mainspring.store.postgres.control import Control
 from mainspring.store.postgres.dispatch import Dispatch
-from mainspring.store.postgres.failures import shown_address
+from mainspring.store.postgres.failures import shown_address, unreadable_address
 from mainspring.store.postgres.health import Health
 from mainspring.store.postgres.maintenance import Maintenance
 from mainspring.store.postgres.part import Pools
@@ -62,7 +62,11 @@ async def open_postgres(
     Nothing is connected until it is needed, so a process may start before its server; the first
     call then says ``ConnectionFailed``. ``clock`` replaces the server's clock in tests.
     """
-    if urlsplit(dsn).scheme not in {"postgresql", "postgres"}:
+    try:
+        scheme = urlsplit(dsn).scheme
+    except ValueError:
+        raise unreadable_address() from None
+    if scheme not in {"postgresql", "postgres"}:
         raise ConfigError(
             "the address of a PostgreSQL store begins with postgresql://",
             hint="for example postgresql://user@localhost:5432/mainspring",

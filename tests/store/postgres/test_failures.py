@@ -4,11 +4,17 @@ import asyncio
 import socket
 from collections.abc import Callable
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 import asyncpg
 import pytest
 
-from mainspring.domain.errors import ConfigError, ConnectionFailed, OutcomeUnknown
+from mainspring.domain.errors import (
+    ConfigError,
+    ConnectionFailed,
+    OutcomeUnknown,
+    StoreNotWritable,
+)
 from mainspring.domain.job import Receipt
 from mainspring.store.postgres import PostgresStore, open_postgres
 from mainspring.store.postgres.failures import Sent, shown_address, translate
@@ -65,6 +71,55 @@ async def test_another_kind_of_address_is_refused() -> None:
     with pytest.raises(ConfigError, match="postgresql://") as failed:
         await open_postgres("mysql://me:geheim@host/db")
     assert "geheim" not in str(failed.value)
+
+
+@pytest.mark.parametrize(
+    "dsn",
+    [
+        "postgresql://me:geheim@host:port/db",
+        "postgresql://me:geheim/@host/db",
+        "postgresql://me:geheim@[fe80::1/db",
+    ],
+)
+async def test_an_address_that_is_no_url_is_told_without_showing_it(
+    open_store: OpenStore, dsn: str
+) -> None:
+    with pytest.raises(ConfigError, match="cannot be read") as failed:
+        await (await open_store(dsn)).now()
+    assert "%40 for @" in failed.value.hint
+    assert "geheim" not in f"{failed.value!r}{failed.value.__cause__!r}"
+
+
+@pytest.mark.parametrize("parameter", ["sslmode=sometimes", "nonsense=1"])
+async def test_a_parameter_that_no_server_knows_is_told(
+    empty_dsn: str, open_store: OpenStore, parameter: str
+) -> None:
+    with pytest.raises(ConfigError, match=parameter.partition("=")[0]):
+        await (await open_store(f"{empty_dsn}?{parameter}")).now()
+
+
+async def test_each_refusal_says_what_helps(
+    store: PostgresStore, dsn: str, open_store: OpenStore, connect: Connect
+) -> None:
+    address = urlsplit(dsn)
+    port, name = address.port, address.path
+    for refused, hint in (
+        (f"postgresql://postgres@127.0.0.1:{port}/nowhere", "create the database first"),
+        (f"postgresql://nobody@127.0.0.1:{port}{name}", "correct the user"),
+    ):
+        with pytest.raises(ConnectionFailed) as failed:
+            await (await open_store(refused)).now()
+        assert hint in failed.value.hint
+    read_only = f"{dsn}?options=-c%20default_transaction_read_only%3Don"
+    with pytest.raises(StoreNotWritable) as denied:
+        await (await open_store(read_only)).submit([new_job()])
+    assert "name the primary" in denied.value.hint
+    # A role that may not write, chosen for the session: roles belong to the whole server.
+    weak = f"{dsn}?options=-c%20role%3Dpg_monitor"
+    with pytest.raises(StoreNotWritable) as denied:
+        await (await open_store(weak)).submit([new_job()])
+    assert "owns the schema" in denied.value.hint
+    assert await store.count_states() == {}
 
 
 async def test_an_answer_that_does_not_come_in_time(
