@@ -9,11 +9,10 @@ Backoff(initial_ms=10000, factor=1.0, cap_ms=10000, jitter=0.0, full_jitter=Fals
 from datetime import timedelta
 from typing import Literal
 
-from mainspring.app.durations import milliseconds
+from mainspring.app.durations import check_duration, milliseconds
 from mainspring.domain.errors import InvalidInput
 from mainspring.domain.job import DEFAULT_BACKOFF, Backoff
 from mainspring.domain.limits import DELAY_SECONDS_MAX
-from mainspring.domain.names import check_range
 
 _MOST_MS = DELAY_SECONDS_MAX * 1_000
 _FACTOR_MAX = 100
@@ -55,4 +54,4 @@ def _is_number(value: object) -> bool:
 
 
 def _within(name: str, value: str | timedelta) -> int:
-    return check_range(f"{name} (ms)", milliseconds(value, name=name), 0, _MOST_MS)
+    return check_duration(name, milliseconds(value, name=name), 0, _MOST_MS)

@@ -37,6 +37,16 @@ def milliseconds(value: str | timedelta, *, name: str) -> int:
     return round(found)
 
 
+def check_duration(name: str, duration_ms: object, least_ms: int, most_ms: int) -> int:
+    """Return whole milliseconds within their bounds, or raise naming them as people write them."""
+    if not isinstance(duration_ms, int) or isinstance(duration_ms, bool):
+        raise InvalidDuration(f"{name}: {duration_ms!r} is not a whole number of milliseconds")
+    if least_ms <= duration_ms <= most_ms:
+        return duration_ms
+    bounds = f"{words(least_ms)} to {words(most_ms)}"
+    raise InvalidDuration(f"{name}: {words(duration_ms)} is not within {bounds}")
+
+
 def _parsed(text: str, name: str) -> float:
     compact = text.strip().replace(" ", "")
     if compact.startswith("-"):

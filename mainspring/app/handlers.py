@@ -9,7 +9,7 @@ import msgspec
 
 from mainspring.app.codec import Codec
 from mainspring.app.context import Context
-from mainspring.app.durations import milliseconds
+from mainspring.app.durations import check_duration, milliseconds
 from mainspring.app.middleware import Middleware, await_inside, call_inside
 from mainspring.app.options import Options
 from mainspring.app.retries import Retry, check_retry
@@ -137,7 +137,7 @@ def handler_info(
         ),
         max_crashes=check_range("max_crashes", chosen.max_crashes, 1, MAX_CRASHES_MAX),
         backoff=None if retry is None else chosen.wait,
-        timeout_ms=check_range("timeout (ms)", timeout_ms, 1, TIMEOUT_SECONDS_MAX * 1_000),
+        timeout_ms=check_duration("timeout", timeout_ms, 1, TIMEOUT_SECONDS_MAX * 1_000),
         on_exhausted=None
         if on_exhausted is None
         else check_name("on_exhausted", on_exhausted, KIND_CHARACTERS_MAX),
@@ -156,7 +156,7 @@ def heartbeat_ms(given: str | timedelta | None, timeout_ms: int) -> int | None:
             f"heartbeat: {found} ms is longer than the timeout of {timeout_ms} ms",
             hint="make it shorter, or leave it out",
         )
-    return check_range("heartbeat (ms)", found, HEARTBEAT_MS_MIN, TIMEOUT_SECONDS_MAX * 1_000)
+    return check_duration("heartbeat", found, HEARTBEAT_MS_MIN, TIMEOUT_SECONDS_MAX * 1_000)
 
 
 def _or(given: Any, default: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import msgspec
 from cyclopts import App, Parameter
 
-from mainspring.app.durations import milliseconds
+from mainspring.app.durations import check_duration, milliseconds
 from mainspring.cli.apps import needed_app
 from mainspring.cli.options import COMMANDS, Given
 from mainspring.cli.text import count_of
@@ -87,8 +87,8 @@ async def start(  # noqa: PLR0913 - a command's options are its arguments
     refuse_missing_file(settings)
     slots = check_range("concurrency", concurrency, 1, _SLOTS_MAX)
     wanted = queue_slots(queues, slots)
-    lease_ms = check_range(
-        "lease (ms)", milliseconds(lease, name="lease"), _LEASE_MS_MIN, _LEASE_MS_MAX
+    lease_ms = check_duration(
+        "lease", milliseconds(lease, name="lease"), _LEASE_MS_MIN, _LEASE_MS_MAX
     )
     if max_jobs_per_child is not None:
         check_range("max-jobs-per-child", max_jobs_per_child, 1, 1_000_000_000)

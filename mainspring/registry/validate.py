@@ -13,6 +13,7 @@ from uuid import UUID
 
 import msgspec
 
+from mainspring.app.durations import check_duration
 from mainspring.app.uniqueness import unique_key
 from mainspring.domain import payload as payloads
 from mainspring.domain.errors import (
@@ -131,7 +132,7 @@ def new_job(
         id=new_id() if wanted.id is None else _id(wanted.id),
         kind=kind,
         payload=wanted.payload,
-        tenant=check_name("tenant", wanted.tenant or DEFAULT_TENANT, TENANT_CHARACTERS_MAX),
+        tenant=check_name("tenant", _or(wanted.tenant, DEFAULT_TENANT), TENANT_CHARACTERS_MAX),
         queue=check_name("queue", _or(wanted.queue, info.queue), QUEUE_CHARACTERS_MAX),
         priority=priority_of(_or(wanted.priority, info.priority)),
         delay_ms=_delay(wanted),
@@ -143,8 +144,8 @@ def new_job(
             "max_crashes", _or(wanted.max_crashes, info.max_crashes), 1, MAX_CRASHES_MAX
         ),
         backoff=_backoff(wanted.backoff) if wanted.backoff is not None else info.backoff,
-        timeout_ms=check_range(
-            "timeout_ms", _or(wanted.timeout_ms, info.timeout_ms), 1, TIMEOUT_SECONDS_MAX * 1_000
+        timeout_ms=check_duration(
+            "timeout", _or(wanted.timeout_ms, info.timeout_ms), 1, TIMEOUT_SECONDS_MAX * 1_000
         ),
         on_exhausted=_on_exhausted(_or(wanted.on_exhausted, info.on_exhausted)),
         effect_key=_key("effect_key", wanted.effect_key),

@@ -124,9 +124,9 @@ def test_retry_options_out_of_range_are_refused_at_declaration(
         ({"jitter": "half"}, "jitter: 'half' "),
         ({"initial": "-1s"}, "initial: '-1s' is negative"),
         ({"initial": 5}, "initial: 5 has no unit"),
-        ({"initial": "600w"}, "initial (ms): 362880000000 is not a whole number from 0 to "),
+        ({"initial": "600w"}, "initial: 4200 d is not within 0 ms to 3650 d"),
         ({"cap": "soon"}, "cap: 'soon' is not a duration"),
-        ({"cap": "99999w"}, "cap (ms): "),
+        ({"cap": "99999w"}, "cap: 699993 d "),
     ],
 )
 def test_a_back_off_out_of_range_is_refused(options: dict[str, Any], words: str) -> None:
@@ -145,7 +145,7 @@ def test_a_back_off_in_words() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"heartbeat": "500ms"}, InvalidInput, "heartbeat (ms): 500 is not a whole number from"),
+        ({"heartbeat": "500ms"}, InvalidInput, "heartbeat: 500 ms is not within 1 s to 7 d"),
         ({"heartbeat": 30}, InvalidDuration, "heartbeat: 30 has no unit"),
         ({"heartbeat": "6m"}, InvalidInput, "heartbeat: 360000 ms is longer than the timeout"),
         ({"kind": "no spaces"}, InvalidInput, "kind: 'no spaces' is not a name"),
@@ -154,8 +154,8 @@ def test_a_back_off_in_words() -> None:
         ({"queue": "q" * 65}, InvalidInput, "queue: "),
         ({"priority": "urgent"}, UnknownOption, "priority: there is no 'urgent'"),
         ({"priority": 9}, UnknownOption, "priority: there is no 9"),
-        ({"timeout": "0s"}, InvalidInput, "timeout (ms): 0 is not a whole number from 1 to "),
-        ({"timeout": "8d"}, InvalidInput, "timeout (ms): 691200000 "),
+        ({"timeout": "0s"}, InvalidInput, "timeout: 0 ms is not within 1 ms to 7 d"),
+        ({"timeout": "8d"}, InvalidInput, "timeout: 8 d "),
         ({"timeout": 30}, InvalidDuration, "timeout: 30 has no unit"),
         ({"on_exhausted": "no spaces"}, InvalidInput, "on_exhausted: 'no spaces' is not a name"),
         ({"on_exhausted": ""}, InvalidInput, "on_exhausted: '' is not a name"),

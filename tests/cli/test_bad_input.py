@@ -46,7 +46,7 @@ BAD = [
     ("submit greet --priority urgent", 2, "unknown_option", ["critical, high, normal, low"]),
     ("submit greet --max-attempts 0", 2, "invalid_input", ["from 1 to"]),
     ("submit greet --max-attempts two", 2, "invalid_input", ['"two"']),
-    ("submit greet --timeout 0s", 2, "invalid_input", ["timeout"]),
+    ("submit greet --timeout 0s", 2, "invalid_duration", ["timeout", "7 d"]),
     ("submit greet --queue !", 2, "invalid_input", ["queue"]),
     ("submit greet --wait-timeout soon", 2, "invalid_duration", ["wait-timeout"]),
     ("submit", 2, "invalid_input", ["KIND"]),
@@ -120,6 +120,7 @@ BAD = [
     ("dev no_such_module", 2, "app_not_loaded", ["'no_such_module'"]),
     ("db migrate --phase later", 2, "invalid_input", ['"later"']),
     ("jobs ls --store mysql://h/d", 2, "invalid_setting", ["'mysql'", "postgresql://"]),
+    ("jobs ls --store postgresql://me:geheim@h:port/d", 2, "invalid_setting", ["%40 for @"]),
     ("jobs ls --store nonsense", 2, "invalid_setting", ["'nonsense'"]),
     # A path that cannot even be looked at, as one in a folder that this user may not enter.
     (f"jobs ls --store sqlite:///{NO_PATH}", 9, "store_not_writable", ["cannot be created"]),
