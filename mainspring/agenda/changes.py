@@ -61,15 +61,15 @@ def edit(standing: Standing, new_id: NewId, change: Change) -> Ruling:
     """Settle what is due, then go on with the new version from now on."""
     before = rolled_back(standing)
     settled = _settled(before, new_id)
-    book = Book(_after(before, settled), new_id)
-    waited = book.last_due(standing.now_ms)
-    if waited is not None:
-        reason = Outcome.SKIPPED_PAUSED
-        if before.state is not ScheduleState.PAUSED:
-            reason = Outcome.SKIPPED_OVERLAP
-        book.leave_out(waited, reason, note="waited when the schedule was changed")
-    book.advance_to_now()
-    change = msgspec.structs.replace(change, from_at=max(book.through, standing.now_ms // 1000))
+    book = _closed(_after(before, settled), new_id, "waited when the schedule was changed")
+    policies = read_spec(change.spec).policies
+    # A fire whose instant has passed, but not its delay by jitter, is the new version's, too.
+    change = msgspec.structs.replace(
+        change,
+        from_at=book.through,
+        is_exclusive=policies.is_exclusive,
+        pause_after_failures=policies.pause_after_failures,
+    )
     cursor = msgspec.structs.replace(book.cursor, through=change.from_at, partial=0)
     state = before.state
     if state in _UNDONE:
@@ -110,19 +110,29 @@ def pause(standing: Standing, new_id: NewId, wanted: Pause) -> Ruling:
 def remove(standing: Standing, new_id: NewId, *, cancel_live: bool = False) -> Ruling:
     """Settle what is due, then never fire again. The ledger stays."""
     before = rolled_back(standing)
+    if before.state is ScheduleState.DELETED:
+        return _as_it_is(before)
     settled = _settled(before, new_id)
+    book = _closed(_after(before, settled), new_id, "waited when the schedule was removed")
     live = before.live
     cancel = settled.cancel
     if cancel_live and live is not None and live.id not in cancel:
         cancel = (*cancel, live.id)
     return msgspec.structs.replace(
         settled,
+        cursor=book.cursor,
+        fires=(*settled.fires, *book.fires),
         state=ScheduleState.DELETED,
         look_at_ms=None,
         waiting=False,
         cancel=cancel,
         action="schedule.remove",
     )
+
+
+def leave(standing: Standing, new_id: NewId) -> Ruling:
+    """Change nothing: what was taken back for this is prepared anew."""
+    return _gone_on(rolled_back(standing), new_id)
 
 
 def skip_next(standing: Standing, new_id: NewId, count: int) -> Ruling:
@@ -213,6 +223,18 @@ def _settled(standing: Standing, new_id: NewId) -> Ruling:
     return advance(standing, new_id, horizon_ms=0)
 
 
+def _closed(standing: Standing, new_id: NewId, note: str) -> Book:
+    """Leave out what is due and was not decided: what waited, or came while it was paused."""
+    book = Book(standing, new_id)
+    waited = book.last_due(standing.now_ms)
+    if waited is not None:
+        is_paused = standing.state is ScheduleState.PAUSED
+        reason = Outcome.SKIPPED_PAUSED if is_paused else Outcome.SKIPPED_OVERLAP
+        book.leave_out(waited, reason, note=note)
+    book.advance_to_now()
+    return book
+
+
 def _gone_on(standing: Standing, new_id: NewId) -> Ruling:
     """Decide and prepare as always; a schedule that rests stays as it is."""
     if standing.state is not ScheduleState.ACTIVE:
@@ -221,10 +243,11 @@ def _gone_on(standing: Standing, new_id: NewId) -> Ruling:
 
 
 def _as_it_is(standing: Standing) -> Ruling:
+    is_paused = standing.state is ScheduleState.PAUSED
     return Ruling(
         cursor=standing.cursor,
         state=standing.state,
-        look_at_ms=standing.paused_until_ms,
+        look_at_ms=standing.paused_until_ms if is_paused else None,
         waiting=standing.waiting,
     )
 

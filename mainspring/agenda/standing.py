@@ -85,6 +85,11 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     spec: bytes
     calendars: bytes | None
     zones: int
+    #: Who keeps it up to date from now on; ``None``: as before.
+    owner: str | None = None
+    #: Of the new spec's policies, which a store does not read; ``changes.edit`` fills them in.
+    is_exclusive: bool = True
+    pause_after_failures: int | None = None
 
 
 class Ruling(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,8 +12,8 @@ from mainspring.domain.errors import InvalidSchedule
 from mainspring.domain.limits import (
     CATCHUP_JOBS_MAX,
     CATCHUP_WINDOW_SECONDS_MAX,
-    MISSED_FIRES_MAX,
     MISFIRE_THRESHOLD_SECONDS_MAX,
+    MISSED_FIRES_MAX,
     PAUSE_AFTER_FAILURES_MAX,
 )
 from mainspring.domain.names import check_range, suggestion

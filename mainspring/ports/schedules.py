@@ -8,7 +8,9 @@ whatever thread the store works on; it must not wait.
 Carrying out a ruling: live jobs named in ``cancel`` are cancelled (by force: final at once); each
 fire's row is inserted unless (schedule, nominal_at, sequence) is taken, and its job if and only if
 the row was; then the schedule's row gets cursor, state, ``look_at``, ``waiting``, and with a
-``change`` a new version. A ``Ruling.action`` that is not empty goes into the audit.
+``change`` a new version (from its ``from_at``), its owner where it names one, and what it says of
+the policies. Version 1 is from ``cursor.through`` at its creation. A ``Ruling.action`` that is not
+empty goes into the audit.
 """
 
 from collections.abc import Callable, Sequence
