@@ -52,7 +52,8 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     waiting: bool = False
     #: When the newest of its exclusive jobs ended.
     freed_ms: int | None = None
-    #: Its jobs that failed one after the other, up to the newest; counted where it matters.
+    #: Its newest jobs to end that all went dead, since it was created or resumed: any other end
+    #: begins the count anew. Counted where a number of them pauses the schedule.
     failures: int = 0
     paused_until_ms: int | None = None
     #: What was taken back for this ruling, because it was not due yet.

@@ -10,7 +10,15 @@ fire's row is inserted unless (schedule, nominal_at, sequence) is taken, and its
 the row was; then the schedule's row gets cursor, state, ``look_at``, ``waiting``, and with a
 ``change`` a new version (from its ``from_at``), its owner where it names one, and what it says of
 the policies. Version 1 is from ``cursor.through`` at its creation. A ``Ruling.action`` that is not
-empty goes into the audit.
+empty goes into the audit. Rows up to ``Change.from_at`` are
+of the version before it.
+
+A job that is ``alone`` while another such job of its schedule is live is not inserted, whatever the
+judge believed: its row, and those that point to it, become ``skipped_overlap`` without a job.
+Nothing else of the call suffers.
+
+The ledger's row of a job is closed (``job_state``, ``job_ended_at``) by whatever ends the job, in
+the same transaction; a replay opens it again, and the job is not ``alone`` any more.
 """
 
 from collections.abc import Callable, Sequence
@@ -115,11 +123,12 @@ class ScheduleStore(Protocol):
         ...
 
     async def judge_due(self, judge: Judge, *, zones: int, limit: int) -> Judged:
-        """Judge schedules whose ``look_at`` has come, or whose waiting is over; earliest first.
+        """Judge schedules whose ``look_at`` has come, or whose waiting is over.
 
-        Waiting is over when no exclusive job of the schedule is live any more. Left out are
-        schedules that somebody else judges at this moment, and those computed under zone data
-        newer than ``zones``. Nothing is taken back.
+        Waiting is over when the schedule is active and no exclusive job of it is live any more.
+        Those come first, then the others by ``look_at``, earliest first. Left out are schedules
+        that somebody else judges at this moment, and those computed under zone data newer than
+        ``zones``. Nothing is taken back.
 
         Repeating it after an unknown outcome is harmless: what was judged is judged anew.
         """
@@ -136,11 +145,14 @@ class ScheduleStore(Protocol):
     ) -> Judged:
         """Guard these schedules (waiting for others), take back what is not due, and judge each.
 
-        Taken back are jobs of fires with the causes ``schedule`` and ``dst_gap`` that wait and are
-        due later than now, with their rows and with rows that point to them; and rows without a job
-        whose nominal instant is later than now. ``rows``: the ledger from one nominal second to
-        another (inclusive) is handed to the judge. ``calendar``: it is written in the same
-        transaction. All of them or none. Raises ``NotFound`` for an id that does not exist.
+        Taken back are jobs of fires with the causes ``schedule`` and ``dst_gap`` that were never
+        begun and are due later than now, with their rows and with rows that point to them; and rows
+        without a job whose nominal instant is later than now. A span without a job that reaches
+        beyond now ends at now, uncounted. ``withdrawn`` is in the order of the ledger. ``rows``:
+        the ledger from one nominal second to another (inclusive), with spans that reach into it, is
+        handed to the judge, oldest first, after the taking back. ``calendar``: it is written in the
+        same transaction; one that has this definition already stays as it is. All of them or none.
+        Raises ``NotFound`` for an id that does not exist.
         """
         ...
 
@@ -148,7 +160,8 @@ class ScheduleStore(Protocol):
         """Return how long until a schedule is worth a look (0: now); ``None``: never.
 
         Rounded up to whole milliseconds. Schedules that wait for the end of a job, and backfills,
-        do not count unless their wait is over.
+        do not count unless their wait is over: of a backfill, when there is a job to release, or
+        when nothing is left to wait for.
         """
         ...
 
@@ -163,7 +176,10 @@ class ScheduleStore(Protocol):
     async def list_schedules(
         self, wanted: ScheduleFilter, *, limit: int, after: bytes | None = None
     ) -> list[ScheduleView]:
-        """Return schedules by id, oldest first, after the cursor."""
+        """Return schedules by id, oldest first, after the cursor.
+
+        Removed ones come with ``with_deleted``, or where their state is asked for.
+        """
         ...
 
     async def list_fires(
@@ -187,7 +203,11 @@ class ScheduleStore(Protocol):
         ...
 
     async def fires_of(self, claimed: Sequence[Claimed]) -> dict[bytes, FireOf]:
-        """Return by job what handlers may know of their fires; jobs without one are left out."""
+        """Return by job what handlers may know of their fires; jobs without one are left out.
+
+        The zone is that of the version that fired. The previous success is the nominal instant of
+        the newest fire before this instant whose own job succeeded, however long ago.
+        """
         ...
 
     async def list_calendars(self, tenant: str) -> list[CalendarView]:
@@ -198,8 +218,9 @@ class ScheduleStore(Protocol):
         """Write the ledger's rows as ``backfilled`` and keep the backfill; return how many rows.
 
         A row that has no job of its own, or whose job has ended, becomes ``backfilled``: its former
-        outcome is kept in the note. A row whose job is live is left alone. Repeating it with the
-        same id changes nothing.
+        outcome is named in the note, and comes back if the backfill is cancelled first. A row whose
+        job is live, or that waits in a backfill, is left alone. Repeating it with the same id
+        changes nothing and returns the same. Raises ``NotFound`` for an unknown schedule.
         """
         ...
 
@@ -207,8 +228,10 @@ class ScheduleStore(Protocol):
         """Insert the next jobs of active backfills: as many as their concurrency leaves room for.
 
         Live ones are counted, never kept in a counter. A job is due ``60/rate`` seconds after the
-        one before it at the earliest. A backfill whose every fire has its job, and whose jobs have
-        ended, is ``done``; one of a schedule that was removed is ``cancelled``.
+        one before it at the earliest. Its row is ``backfilled`` with the cause ``backfill`` and the
+        schedule's present version. A backfill whose every fire has its job, and whose jobs have
+        ended, is ``done``; one of a schedule that was removed is ``cancelled``. At most ``limit``
+        jobs; older backfills first. ``schedules`` counts the backfills that were looked at.
         """
         ...
 
@@ -217,11 +240,17 @@ class ScheduleStore(Protocol):
         ...
 
     async def cancel_backfill(self, backfill_id: bytes, *, actor: str) -> bool:
-        """Take back what waits; live jobs go on. False: it had ended."""
+        """Take back what waits; live jobs go on. False: it had ended, or never was.
+
+        Rows that it wrote are deleted, rows that it took up are again what they were.
+        """
         ...
 
     async def forget_fires(self, before: datetime, *, limit: int) -> int:
-        """Delete rows of the ledger that are older, but never a schedule's newest success."""
+        """Delete rows of the ledger that were decided before; return how many.
+
+        Never a schedule's newest success, nor a row whose own job is live or still to come.
+        """
         ...
 
 
