@@ -11,6 +11,7 @@ from mainspring.domain.ids import show_job
 from mainspring.domain.limits import LOG_LINE_BYTES_MAX, LOG_LINES_MAX
 from mainspring.domain.outcome import LogLine
 from mainspring.ports.clock import utc_now
+from mainspring.telemetry.logs import line_handler
 
 if TYPE_CHECKING:
     from mainspring.worker.attempt import Attempt
@@ -117,13 +118,14 @@ class Capture(logging.Handler):
 
 
 def capture_logging(level: str) -> None:
-    """Begin to capture; give a process whose app configured no logging a plain one."""
+    """Begin to capture; give a process whose app configured no logging that of our own lines."""
     root = logging.getLogger()
     wanted = _LEVELS.get(level, logging.INFO)
     if not root.handlers:
         # What is shown follows the setting; what is kept with the attempt begins at INFO.
-        logging.basicConfig(format="%(levelname)s %(name)s: %(message)s")
-        root.handlers[0].setLevel(wanted)
+        shown = line_handler()
+        shown.setLevel(wanted)
+        root.addHandler(shown)
         root.setLevel(min(wanted, logging.INFO))
     if not any(isinstance(known, Capture) for known in root.handlers):
         root.addHandler(Capture(min(wanted, logging.INFO)))

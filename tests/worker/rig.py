@@ -390,6 +390,8 @@ class Worker:
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
         self.output = b""
+        # All along: a full pipe would stop the handlers that log.
+        self._reading = asyncio.get_running_loop().create_task(self._read())
 
     @property
     def pid(self) -> int:
@@ -400,9 +402,13 @@ class Worker:
 
     async def ended(self, seconds: float = PATIENCE_SECONDS) -> int:
         async with asyncio.timeout(seconds):
-            assert self.process.stderr is not None
-            self.output += await self.process.stderr.read()
+            await asyncio.wait([self._reading])
             return await self.process.wait()
+
+    async def _read(self) -> None:
+        assert self.process.stderr is not None
+        while found := await self.process.stderr.read(65_536):
+            self.output += found
 
 
 class Rig:

@@ -132,6 +132,26 @@ async def test_log_lines_are_kept_within_bounds(rig: Rig) -> None:
     assert second.level == "error"
 
 
+async def test_lines_are_passed_on_with_their_attempt_and_fields(rig: Rig) -> None:
+    worker = await rig.start()
+    job = rig.store.submit("talk", payload={"lines": 1})
+    big = rig.store.submit("talk_big")
+    await rig.store.until(lambda: job.is_final and big.is_final)
+    worker.send(signal.SIGTERM)
+    assert await worker.ended() == 0
+    lines = [json.loads(line) for line in worker.output.decode().splitlines() if "{" in line]
+    passed = [line for line in lines if line.get("logger") == "mainspring.job"]
+    of_job = [line for line in passed if line["job"] == show_job(job.claimed.job_id)]
+    assert [(line["message"], line["attempt"], line["kind"]) for line in of_job] == [
+        ("line", 1, "talk")
+    ]
+    assert of_job[0]["fields"] == {"number": 0}
+    # What is kept is bounded; what is passed on is not, and nothing in it breaks a line.
+    first, second = (line for line in passed if line not in of_job)
+    assert (first["level"], first["fields"]["number"]) == ("warning", 7)
+    assert second["message"] == "lone \\ud800 surrogate"
+
+
 @pytest.mark.parametrize(
     ("kind", "messages"),
     [
