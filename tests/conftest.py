@@ -5,6 +5,7 @@ MAINSPRING_REQUIRE_SERVERS=1 they fail instead, so that no pipeline is green for
 """
 
 import os
+import signal
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NoReturn, Protocol, TypeVar
@@ -51,6 +52,10 @@ class StartPostgres(Protocol):
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # Whoever starts us in the background has Ctrl-C ignored, by us and by all that we start:
+        # the commands that are to hear it would not.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     given: Mapping[str, str] | None = getattr(config, "workerinput", None)
     config.stash[_servers] = ServerHost() if given is None else ServerGuest(given[_ADDRESS])
 

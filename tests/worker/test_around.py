@@ -25,10 +25,13 @@ async def test_middleware_is_entered_where_the_handler_runs(rig: Rig, kind: str)
     outer, inner, handler = json.loads(outcome.result or b"")
     place = handler.removeprefix("handler ")
     assert (outer, inner) == (f"outer {place}", f"inner {place}")
+    # What handlers say does not come by the way of their outcomes: either may be first.
+    await store.until(lambda: len(store.heard("left")) == 2)
     assert store.heard("left") == ["inner well", "outer well"]
     failed = await store.finished(store.submit(kind, payload={"fails": True}))
     assert isinstance(failed, Failed)
     assert failed.permanent
+    await store.until(lambda: len(store.heard("left")) == 4)
     assert store.heard("left")[2:] == ["inner failed", "outer failed"]
 
 
