@@ -124,13 +124,15 @@ class Ledger:
             await pause_seconds(0.05)
         pytest.fail(f"not every worker came up\n{fleet.logs()}")
 
-    async def submit_long(self, count: int) -> None:
+    async def submit_long(self, count: int, *, max_attempts: int = 200) -> None:
         """Submit jobs of which every other one works longer than a lease lasts."""
         wanted = []
         for number in range(count):
             work_ms = (1_500, 5_000)[number % 2]
             payload = b'{"number": 1, "work_ms": %d}' % work_ms
-            job = msgspec.structs.replace(self._next(("work",)), payload=payload)
+            job = msgspec.structs.replace(
+                self._next(("work",)), payload=payload, max_attempts=max_attempts
+            )
             wanted.append(job)
             if number % 2 and job.id is not None:
                 self.long_jobs.add(show_job(job.id))
