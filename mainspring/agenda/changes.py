@@ -189,7 +189,12 @@ def _by_hand(standing: Standing, new_id: NewId, *, alone: bool) -> NewFire:
 
 
 def rezone(standing: Standing, new_id: NewId, zones: int) -> Ruling:
-    """Go on under new zone data: what was prepared by the old was taken back."""
+    """Go on under new zone data: what was prepared by the old was taken back.
+
+    Where somebody else was quicker nothing changes.
+    """
+    if standing.zones >= zones:
+        return leave(standing, new_id)
     change = Change(
         from_at=0,
         what="zones",

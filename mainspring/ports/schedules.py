@@ -84,6 +84,8 @@ class ScheduleFilter(msgspec.Struct, frozen=True, kw_only=True):
     calendar: str | None = None
     #: Computed under zone data older than this.
     zones_before: int | None = None
+    #: Computed under zone data newer than this.
+    zones_after: int | None = None
     with_deleted: bool = False
 
 

@@ -3,8 +3,9 @@
 Whole seconds go in and come out; ``Fire`` is for people and for the ledger.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final, NamedTuple
 
 import msgspec
@@ -231,8 +232,18 @@ class Move(NamedTuple):
 
 def moves(old: Timetable, new: Timetable, after: int, until: int, limit: int = 100) -> list[Move]:
     """Return the instants in a range that only one of two timetables has, in order."""
+    return _apart(old.instants(after, until), new.instants(after, until), limit)
+
+
+def moved(prepared: Iterable[int], new: Timetable, after: int, limit: int = 100) -> list[Move]:
+    """Compare instants that an older timetable gave with as many of a new one, in order."""
+    before = sorted(set(prepared))
+    return _apart(iter(before), islice(new.instants(after, NEVER - 1), len(before)), limit)
+
+
+def _apart(before: Iterator[int], now: Iterator[int], limit: int) -> list[Move]:
+    """Return what only one of two rows of instants has."""
     found: list[Move] = []
-    before, now = old.instants(after, until), new.instants(after, until)
     one, other = next(before, NEVER), next(now, NEVER)
     while (one < NEVER or other < NEVER) and len(found) < limit:
         if one == other:

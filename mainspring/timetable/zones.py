@@ -175,6 +175,17 @@ def zone_data_version() -> str:
     return str(tzdata.IANA_VERSION)
 
 
+def zone_data_number() -> int:
+    """Return the version of the zone data as a number that grows: 202606 for 2026.6."""
+    return version_number(str(tzdata.__version__))
+
+
+def version_number(version: str) -> int:
+    """Return the number of a version of the zone data."""
+    year, release, *_ = version.split(".")
+    return int(year) * 100 + int(release)
+
+
 def _file(name: str) -> bytes:
     found = pkgutil.get_data("tzdata", name)
     assert found is not None, "tzdata is a dependency and lies in a folder or an archive"

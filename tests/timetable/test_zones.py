@@ -7,7 +7,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from mainspring.domain.errors import UnknownZone
-from mainspring.timetable.zones import zone, zone_data_version, zone_names
+from mainspring.timetable.zones import (
+    version_number,
+    zone,
+    zone_data_number,
+    zone_data_version,
+    zone_names,
+)
 
 NAMES = sorted(zone_names())
 END = int(datetime(2199, 12, 31, tzinfo=UTC).timestamp())
@@ -44,6 +50,12 @@ def test_names() -> None:
     assert not {"EST", "CET", "MST7MDT", "GMT", "localtime", "Factory"} & set(NAMES)
     assert zone("Europe/Berlin") is zone("Europe/Berlin")
     assert zone_data_version()
+
+
+def test_versions_of_the_zone_data_are_numbers_that_grow() -> None:
+    assert version_number("2026.6") == 202_606
+    assert version_number("2026.10") == 202_610 < version_number("2027.1.post1") == 202_701
+    assert zone_data_number() > 202_500
 
 
 @pytest.mark.parametrize(
