@@ -402,7 +402,7 @@ class Wakeups(Protocol):
     """Hints that something happened. They may be lost, late or doubled (law 6).
 
     Topics: ``queue:NAME`` (there may be work), ``worker:HEX`` (look at your attempts),
-    ``done`` (some jobs ended).
+    ``done`` (some jobs ended), ``schedules`` (one was made or changed, or a backfill).
     """
 
     def announce(self, topics: Collection[str]) -> None:

@@ -1,10 +1,21 @@
 import asyncio
 import logging
+from collections.abc import AsyncIterator
 
 import pytest
 
+from mainspring.ports.store import Store
 from mainspring.runtime import loop
-from mainspring.runtime.loop import run_role, wait_unless
+from mainspring.runtime.loop import Ear, run_role, wait_unless
+from mainspring.store.sqlite import open_sqlite
+
+
+@pytest.fixture
+async def memory_store() -> AsyncIterator[Store]:
+    """Give a store whose hints are real."""
+    store = await open_sqlite(":memory:")
+    yield store
+    await store.close()
 
 
 class Waits:
@@ -154,3 +165,61 @@ async def test_no_wait_tells_whether_to_stop(seconds: float) -> None:
 
 async def test_a_wait_ends_by_itself() -> None:
     assert not await wait_unless(asyncio.Event(), 0.001)
+
+
+async def test_a_hint_wakes_a_role_that_rests(memory_store: Store) -> None:
+    stopping, stepped = asyncio.Event(), asyncio.Event()
+    hints = memory_store.wakeups.subscribe({"schedules"})
+    steps = 0
+
+    async def step() -> float:
+        nonlocal steps
+        steps += 1
+        stepped.set()
+        return 3_600.0
+
+    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+        group.create_task(run_role("role", step, stopping, ear=lambda: Ear(hints)))
+        await stepped.wait()
+        stepped.clear()
+        memory_store.wakeups.announce({"queue:mail"})
+        memory_store.wakeups.announce({"schedules"})
+        await stepped.wait()
+        stopping.set()
+    assert steps == 2
+
+
+async def test_a_role_that_hints_may_wake_stops_at_once(memory_store: Store) -> None:
+    stopping, stepped = asyncio.Event(), asyncio.Event()
+    hints = memory_store.wakeups.subscribe({"schedules"})
+
+    async def step() -> float:
+        stepped.set()
+        return 3_600.0
+
+    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+        group.create_task(run_role("role", step, stopping, ear=lambda: Ear(hints)))
+        await stepped.wait()
+        stopping.set()
+
+
+async def test_no_hint_shortens_a_back_off_or_the_time_of_not_listening(
+    memory_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results: list[float | Exception] = [OSError("away"), 7.0, 9.0]
+    waits = Waits(len(results))
+    steps = iter(results)
+    hints = memory_store.wakeups.subscribe({"schedules"})
+
+    async def step() -> float:
+        memory_store.wakeups.announce({"schedules"})
+        result = next(steps)
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    monkeypatch.setattr(loop, "wait_unless", waits)
+    monkeypatch.setattr(loop, "roll", lambda: 0.5)
+    async with asyncio.timeout(20):
+        await run_role("role", step, asyncio.Event(), ear=lambda: Ear(hints, 8.0))
+    assert waits.seconds == [0.5, 7.0, 8.0]
