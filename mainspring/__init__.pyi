@@ -6,6 +6,7 @@ from mainspring.app.declare import Call as Call
 from mainspring.app.declare import Failure as Failure
 from mainspring.app.declare import Job as Job
 from mainspring.app.files import FileRef as FileRef
+from mainspring.app.fires import Fire as Fire
 from mainspring.app.handles import Handle as Handle
 from mainspring.app.retries import Retry as Retry
 from mainspring.app.signals import Cancelled as Cancelled
@@ -49,6 +50,7 @@ __all__ = [
     "Fail",
     "Failure",
     "FileRef",
+    "Fire",
     "Handle",
     "InvalidInput",
     "InvalidPayload",

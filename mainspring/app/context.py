@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, overload
 
 from mainspring.app.files import FileRef, FileSink
+from mainspring.app.fires import Fire
 from mainspring.app.signals import Cancelled
 from mainspring.app.transaction import Finisher, Transaction
 from mainspring.domain.errors import Conflict, InvalidInput
@@ -103,6 +104,7 @@ class Context(Generic[Deps]):
         "attempt",
         "created_at",
         "due_at",
+        "fire",
         "kind",
         "log",
         "max_attempts",
@@ -135,6 +137,7 @@ class Context(Generic[Deps]):
         heartbeat: HeartbeatSink | None = None,
         files: FileSink | None = None,
         finisher: Callable[[], Finisher] | None = None,
+        fire: Fire | None = None,
     ) -> None:
         """Describe one attempt; made by the worker, or by tests."""
         # Shown when asked for: most handlers never do, and it is the dearest part of a context.
@@ -152,6 +155,8 @@ class Context(Generic[Deps]):
         self.started_at = started_at
         self.created_at = created_at
         self.timeout_seconds = timeout_seconds
+        #: The fire that this job is; ``None`` for a job that no schedule made.
+        self.fire = fire
         self.log = JobLog(log)
         self._deps = deps
         self._progress = progress

@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from mainspring.domain.ids import show_job
+from mainspring.domain.schedule import FireOf
 from mainspring.domain.states import AttemptState, JobState
 
 
@@ -134,6 +135,10 @@ class Claimed(msgspec.Struct, frozen=True, gc=False):
     created_at: datetime
     schedule_id: bytes | None = None
     nominal_at: datetime | None = None
+    #: What the dispatching side tells of the fire that it is; a store leaves this out.
+    fire: FireOf | None = None
+    #: That could not be read just now: the attempt is to be handed back.
+    fire_is_unread: bool = False
 
 
 class Held(msgspec.Struct, frozen=True):

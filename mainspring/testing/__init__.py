@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from mainspring.testing.clock import SettableClock
-    from mainspring.testing.contexts import Line, Moved, RecordingContext, context
+    from mainspring.testing.contexts import Line, Moved, RecordingContext, context, fire
     from mainspring.testing.kit import Kit
     from mainspring.testing.snapshots import Drained, Snapshot
 
@@ -33,6 +33,7 @@ __all__ = [
     "SettableClock",
     "Snapshot",
     "context",
+    "fire",
 ]
 
 _HOME: Final = {
@@ -44,6 +45,7 @@ _HOME: Final = {
     "SettableClock": "clock",
     "Snapshot": "snapshots",
     "context": "contexts",
+    "fire": "contexts",
 }
 
 

@@ -6,13 +6,16 @@
 ['page written']
 """
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from mainspring.app.context import Context, Deps
 from mainspring.app.files import FileRef, read_file
-from mainspring.domain.ids import parse_job
+from mainspring.app.fires import Fire, MissedFires
+from mainspring.domain.errors import NaiveDatetime
+from mainspring.domain.ids import SCHEDULE, parse_job, show
 from mainspring.domain.job import DEFAULT_MAX_ATTEMPTS, DEFAULT_QUEUE, DEFAULT_TENANT
+from mainspring.domain.schedule import Cause
 from mainspring.ports.clock import utc_now
 from mainspring.ports.entropy import new_job_id
 
@@ -85,6 +88,7 @@ def context(  # noqa: PLR0913 - facts, all by name
     timeout_seconds: float = 300.0,
     now: datetime | None = None,
     is_cancelled: bool = False,
+    fire: Fire | None = None,
 ) -> RecordingContext[Any]:
     """Return a context for ``job.run(..., ctx=context(...))``; every fact may be chosen."""
     at = utc_now() if now is None else now
@@ -102,7 +106,42 @@ def context(  # noqa: PLR0913 - facts, all by name
         timeout_seconds=timeout_seconds,
         effect_key=effect_key,
         deps=deps,
+        fire=fire,
     )
     if is_cancelled:
         made.cancel()
     return made
+
+
+def fire(  # noqa: PLR0913 - facts, all by name
+    nominal_at: datetime,
+    *,
+    schedule: str = "test",
+    zone: str = "UTC",
+    due_at: datetime | None = None,
+    started_at: datetime | None = None,
+    cause: Cause = Cause.SCHEDULE,
+    sequence: int = 0,
+    missed: MissedFires | None = None,
+    previous_success_at: datetime | None = None,
+) -> Fire:
+    """Return a fire for ``context(fire=...)``: due and started when it was meant to be.
+
+    >>> ctx = context(fire=fire(datetime(2027, 1, 31, 8, tzinfo=UTC), zone="Europe/Berlin"))
+    >>> ctx.fire.local
+    '2027-01-31T09:00:00'
+    """
+    if nominal_at.tzinfo is None:
+        raise NaiveDatetime(f"nominal_at: {nominal_at.isoformat()} has no time zone")
+    return Fire(
+        schedule=schedule,
+        schedule_id=show(SCHEDULE, bytes(16)),
+        nominal_at=nominal_at.astimezone(UTC),
+        due_at=due_at or nominal_at,
+        started_at=started_at or due_at or nominal_at,
+        zone=zone,
+        cause=cause,
+        sequence=sequence,
+        missed=missed,
+        previous_success_at=previous_success_at,
+    )

@@ -8,6 +8,7 @@ from typing import Any, Final, Protocol
 from mainspring.app.context import Context
 from mainspring.app.declare import App
 from mainspring.app.files import FileRef
+from mainspring.app.fires import fire_of
 from mainspring.app.handlers import Handler
 from mainspring.app.transaction import Finisher
 from mainspring.domain.job import Claimed
@@ -110,6 +111,7 @@ class Attempt:
             heartbeat=self.show,
             files=None if self.files is None else self,
             finisher=self.finisher,
+            fire=fire_of(claimed.fire, claimed.started_at),
         )
 
     def finisher(self) -> Finisher:

@@ -168,6 +168,10 @@ class Child:
         now = monotonic()
         on_loop: list[Attempt] = []
         for job in claimed:
+            if job.fire_is_unread:
+                # It would not know what it is for.
+                self._hand_back(job)
+                continue
             attempt = Attempt(job, self._app, self._logs, now)
             attempt.files = self._files
             self._running[job.job_id, job.attempt] = attempt
@@ -184,9 +188,14 @@ class Child:
                 self._feed(attempt)
             else:
                 on_loop.append(attempt)
-        self._nothing_runs.clear()
+        if self._running:
+            self._nothing_runs.clear()
         if on_loop:
             self._runners.feed(on_loop)
+
+    def _hand_back(self, job: Claimed) -> None:
+        self._reporter.add(job.job_id, job.attempt, Released(), is_last=not self._running)
+        self._slots.give_back(job.queue)
 
     def _feed(self, attempt: Attempt) -> None:
         attempt.show()

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -12,7 +13,7 @@ from mainspring import testing
 from mainspring.app.context import Context
 from mainspring.app.declare import App
 from mainspring.app.signals import Cancelled
-from mainspring.domain.errors import Conflict, InvalidInput, InvalidPayload
+from mainspring.domain.errors import Conflict, InvalidInput, InvalidPayload, NaiveDatetime
 
 entered: list[str] = []
 
@@ -80,6 +81,23 @@ def test_facts_of_a_context_can_be_chosen() -> None:
     assert (ctx.job_id, ctx.idempotency_key, ctx.tries) == (job_id, "e", 3)
     with pytest.raises(Cancelled):
         export.run(Spec(1), ctx=testing.context(is_cancelled=True, deps=""))
+
+
+@app.job()
+def bill(ctx: Context[str]) -> str:
+    assert ctx.fire is not None
+    return f"{ctx.fire.schedule} {ctx.fire.local} {ctx.fire.sequence}"
+
+
+def test_a_context_has_the_fire_that_it_is_given() -> None:
+    nominal = datetime(2027, 1, 31, 8, tzinfo=UTC)
+    fire = testing.fire(nominal, schedule="bills", zone="Europe/Berlin")
+    assert bill.run(ctx=testing.context(fire=fire)) == "bills 2027-01-31T09:00:00 0"
+    assert (fire.due_at, fire.started_at, fire.missed) == (nominal, nominal, None)
+    assert testing.fire(nominal, zone="+05:30").local == "2027-01-31T13:30:00"
+    assert testing.context().fire is None
+    with pytest.raises(NaiveDatetime):
+        testing.fire(nominal.replace(tzinfo=None))
 
 
 def test_an_async_handler_is_run_with_and_without_a_loop() -> None:

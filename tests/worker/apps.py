@@ -82,6 +82,26 @@ app = App("tests", lifespan=lifespan, middleware=[outer, inner])
 
 
 @app.job()
+async def tell_fire(ctx: Context[Any]) -> list[str] | None:
+    return told_of(ctx)
+
+
+@app.job(isolated=True)
+def tell_fire_alone(ctx: Context[Any]) -> list[str] | None:
+    return told_of(ctx)
+
+
+def told_of(ctx: Context[Any]) -> list[str] | None:
+    fire = ctx.fire
+    if fire is None:
+        return None
+    assert fire.started_at == ctx.started_at
+    missed = fire.missed
+    told = [fire.schedule, fire.local, fire.zone, fire.cause, fire.nominal_at.isoformat()]
+    return told if missed is None else [*told, f"{missed.count} since {missed.first_at:%H:%M}"]
+
+
+@app.job()
 async def add(a: int, b: int) -> int:
     return a + b
 

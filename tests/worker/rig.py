@@ -98,6 +98,9 @@ class FakeStore:
                 effect_key=None,
                 on_exhausted=None,
                 created_at=now,
+                schedule_id=b"s" * 16 if "fire" in options else None,
+                fire=options.pop("fire", None),
+                fire_is_unread=options.pop("fire_is_unread", False),
             )
         )
         assert not options, options
@@ -162,6 +165,8 @@ class FakeStore:
             job.claimed,
             tries=job.claimed.tries - verdict.refund_try,
             crashes=job.claimed.crashes - verdict.refund_crash,
+            # The next claim can read it.
+            fire_is_unread=False,
         )
         self.version += 1
 
