@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import site
 import sysconfig
 import traceback
@@ -30,7 +31,10 @@ _log: Final = logging.getLogger("mainspring.worker")
 _MESSAGE_BYTES_MAX: Final = ERROR_BYTES_MAX // 4
 _FRAMES_MAX: Final = 50
 _NOTHING: Final = Succeeded()
-_OWN_FOLDER: Final = str(Path(__file__).parent)
+#: What lies between a worker's loop and the handler: this room, and the one of declarations.
+_OWN_FOLDERS: Final = tuple(
+    f"{Path(__file__).parents[1] / room}{os.sep}" for room in ("worker", "app")
+)
 _FOREIGN_FOLDERS: Final = tuple(
     {
         *site.getsitepackages(),
@@ -111,7 +115,7 @@ def describe(error: BaseException) -> ErrorInfo:
     """Return an exception as it is kept: bounded, without the worker's own frames."""
     frames = traceback.extract_tb(error.__traceback__)
     own = 0
-    while own < len(frames) and frames[own].filename.startswith(_OWN_FOLDER):
+    while own < len(frames) and frames[own].filename.startswith(_OWN_FOLDERS):
         own += 1
     trace = error.__traceback__
     for _ in range(own):
