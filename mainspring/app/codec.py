@@ -135,7 +135,22 @@ class Codec:
             raise TypeError(f"{self._kind}: {error}") from None
         except (TypeError, ValueError):
             schema = self._names()
-        return msgspec.json.encode(_hoisted(schema), order="deterministic").decode()
+        schema = self._with_defaults(_hoisted(schema))
+        return msgspec.json.encode(schema, order="deterministic").decode()
+
+    def _with_defaults(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """Return the schema with what parameters are when a payload leaves them out."""
+        root = schema
+        while "$ref" in root:
+            root = schema["$defs"][root["$ref"].rpartition("/")[2]]
+        for name, parameter in self._signature.parameters.items():
+            if parameter.default is parameter.empty:
+                continue
+            try:
+                root["properties"][name]["default"] = self.plain(parameter.default)
+            except InvalidInput:
+                continue  # no payload could say it either
+        return schema
 
     def _names(self) -> dict[str, Any]:
         """Return a schema that knows the parameters, where their types have none."""

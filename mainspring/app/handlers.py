@@ -9,7 +9,7 @@ import msgspec
 
 from mainspring.app.codec import Codec
 from mainspring.app.context import Context
-from mainspring.app.durations import check_duration, milliseconds
+from mainspring.app.durations import check_duration, milliseconds, words
 from mainspring.app.middleware import Middleware, await_inside, call_inside
 from mainspring.app.options import Options
 from mainspring.app.retries import Retry, check_retry
@@ -153,7 +153,7 @@ def heartbeat_ms(given: str | timedelta | None, timeout_ms: int) -> int | None:
     found = milliseconds(given, name="heartbeat")
     if found > timeout_ms:
         raise InvalidInput(
-            f"heartbeat: {found} ms is longer than the timeout of {timeout_ms} ms",
+            f"heartbeat: {words(found)} is longer than the timeout of {words(timeout_ms)}",
             hint="make it shorter, or leave it out",
         )
     return check_duration("heartbeat", found, HEARTBEAT_MS_MIN, TIMEOUT_SECONDS_MAX * 1_000)

@@ -8,7 +8,7 @@ import msgspec
 
 from mainspring.app.durations import milliseconds
 from mainspring.app.retries import Retry, check_retry
-from mainspring.app.uniqueness import Unique, check_unique, unique_key
+from mainspring.app.uniqueness import Unique, check_unique, key_as_unique, unique_key
 from mainspring.domain.errors import InvalidInput, NaiveDatetime, UnknownOption
 from mainspring.domain.job import ON_DUPLICATE, UNIQUE_WHILE
 from mainspring.domain.names import check_choice, suggestion
@@ -67,8 +67,9 @@ class Chosen(msgspec.Struct, frozen=True):
         if self.unique is not None:
             members = codec.members(submission.payload) if codec else _members(submission.payload)
             fields["unique_key"] = unique_key(self.unique, submission.kind, members)
-        elif "on_duplicate" in fields:
-            fields["unique_key"] = _key_as_unique(fields)
+        elif "on_duplicate" in fields and (codec is not None or "key" in fields):
+            # By name alone, only the registry knows what the handler declares.
+            fields["unique_key"] = key_as_unique(fields.pop("key", None))
         return msgspec.structs.replace(submission, **fields)
 
 
@@ -111,17 +112,6 @@ def _text(name: str, given: object) -> str:
 def _members(payload: bytes) -> dict[str, Any]:
     found = msgspec.json.decode(payload)
     return found if isinstance(found, dict) else {}
-
-
-def _key_as_unique(fields: dict[str, Any]) -> str:
-    """Return the key as a unique key: that is what ``key`` with ``on_duplicate`` means."""
-    key = fields.pop("key", None)
-    if not isinstance(key, str):
-        raise InvalidInput(
-            "on_duplicate: nothing says what a duplicate is",
-            hint='add unique=("parameter",), unique=True, or a key',
-        )
-    return key
 
 
 def _read_times(options: Mapping[str, Any], fields: dict[str, Any]) -> None:

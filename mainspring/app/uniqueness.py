@@ -28,6 +28,16 @@ def check_unique(given: object) -> Unique | None:
     )
 
 
+def key_as_unique(key: object) -> str:
+    """Return the key as a unique key: that is what a key with ``on_duplicate`` means."""
+    if isinstance(key, str):
+        return key
+    raise InvalidInput(
+        "on_duplicate: nothing says what a duplicate is",
+        hint='add unique=("parameter",), unique=True, or a key; or --unique, --unique-by, --key',
+    )
+
+
 def unique_key(unique: Unique, kind: str, members: Mapping[str, Any]) -> str:
     """Return the key of a call with these members (plain JSON values, defaults included).
 

@@ -13,7 +13,7 @@ from mainspring.app.durations import milliseconds
 from mainspring.cli.apps import project_app
 from mainspring.cli.dev_desk import KEYS, DevDesk, first_command
 from mainspring.cli.live import LiveLog
-from mainspring.cli.options import Given, Options
+from mainspring.cli.options import VALUE, Given, Options
 from mainspring.cli.output import out
 from mainspring.cli.text import count_of, printable, span, styled
 from mainspring.cli.worker import DEFAULT_SLOTS, queues_of
@@ -36,7 +36,7 @@ async def dev(  # noqa: PLR0913 - a command's options are its arguments
     tour: Annotated[bool, _Flag] = False,
     exit_: Annotated[bool, Parameter(name="--exit", negative="")] = False,
     concurrency: int = DEFAULT_SLOTS,
-    drain_timeout: str = "10s",
+    drain_timeout: Annotated[str, VALUE] = "10s",
     reload: bool = True,
     options: Given,
 ) -> int:

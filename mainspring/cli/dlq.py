@@ -26,7 +26,7 @@ from mainspring.cli.bulk import (
     show_preview,
 )
 from mainspring.cli.job_tables import group_columns, show_job_page
-from mainspring.cli.options import COMMANDS, FLAG, QUERY, Given, Options
+from mainspring.cli.options import COMMANDS, FLAG, QUERY, VALUE, Given, Options
 from mainspring.cli.output import (
     Change,
     check_change_columns,
@@ -66,7 +66,7 @@ async def ls(  # noqa: PLR0913 - a command's options are its arguments
     query: Query = None,
     kind: Kinds = (),
     queue: Kinds = (),
-    since: str | None = None,
+    since: Annotated[str | None, VALUE] = None,
     limit: int = 50,
     before: str | None = None,
     options: Given,
@@ -157,7 +157,7 @@ async def groups(
     *,
     kind: Kinds = (),
     queue: Kinds = (),
-    since: str | None = None,
+    since: Annotated[str | None, VALUE] = None,
     limit: int = 50,
     options: Given,
 ) -> None:
@@ -210,7 +210,7 @@ async def replay(  # noqa: PLR0913 - a command's options are its arguments
     query: Query = None,
     kind: Kinds = (),
     queue: Kinds = (),
-    since: str | None = None,
+    since: Annotated[str | None, VALUE] = None,
     all_: Annotated[bool, Parameter(name="--all", negative="")] = False,
     limit: int = 1_000,
     dry_run: Annotated[bool, FLAG] = False,
@@ -387,7 +387,7 @@ async def discard(  # noqa: PLR0913 - a command's options are its arguments
     query: Query = None,
     kind: Kinds = (),
     queue: Kinds = (),
-    since: str | None = None,
+    since: Annotated[str | None, VALUE] = None,
     all_: Annotated[bool, Parameter(name="--all", negative="")] = False,
     limit: int = 1_000,
     dry_run: Annotated[bool, FLAG] = False,
@@ -453,7 +453,7 @@ async def export(  # noqa: PLR0913 - a command's options are its arguments
     query: Query = None,
     kind: Kinds = (),
     queue: Kinds = (),
-    since: str | None = None,
+    since: Annotated[str | None, VALUE] = None,
     limit: int = BULK_MAX,
     force: Annotated[bool, FLAG] = False,
     options: Given,

@@ -17,7 +17,7 @@ from mainspring.cli.asking import (
 from mainspring.cli.bulk import Selection, find_all, in_batches, refuse_both, show_preview
 from mainspring.cli.explaining import explain_job, show_explanation
 from mainspring.cli.job_tables import job_columns, show_job_page
-from mainspring.cli.options import COMMANDS, FLAG, QUERY, Given, Options
+from mainspring.cli.options import COMMANDS, FLAG, QUERY, VALUE, Given, Options
 from mainspring.cli.output import (
     Change,
     check_change_columns,
@@ -57,8 +57,8 @@ async def ls(  # noqa: PLR0913 - a command's options are its arguments
     state: Annotated[tuple[str, ...], Parameter(negative="")] = (),
     kind: Annotated[tuple[str, ...], Parameter(negative="")] = (),
     queue: Annotated[tuple[str, ...], Parameter(negative="")] = (),
-    since: str | None = None,
-    until: str | None = None,
+    since: Annotated[str | None, VALUE] = None,
+    until: Annotated[str | None, VALUE] = None,
     limit: int = 50,
     before: str | None = None,
     options: Given,

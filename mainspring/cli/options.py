@@ -16,6 +16,8 @@ COMMANDS: Final = Group("Commands", sort_key=0)
 Format = Literal["table", "wide", "json", "jsonl", "yaml", "csv", "name"]
 #: An option that is on when it is there; there is no --no-….
 FLAG: Final = Parameter(negative="")
+#: A value may begin with a dash, so that ``--delay -5s`` is answered by what is wrong with it.
+VALUE: Final = Parameter(allow_leading_hyphen=True)
 #: A search; what it may say is in docs/reference/search.md.
 QUERY: Final = Parameter(name=["--query", "-q"], allow_leading_hyphen=True)
 Color = Literal["auto", "always", "never"]

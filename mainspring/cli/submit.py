@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from typing import Annotated, Final, Literal
 
 from cyclopts import Group, Parameter
+from msgspec import Struct
+from msgspec.structs import replace
 
 from mainspring.app.durations import milliseconds
 from mainspring.cli.asking import known_queues, nearest, open_gateway
-from mainspring.cli.options import FLAG, Given, Options
+from mainspring.cli.options import FLAG, VALUE, Given, Options
 from mainspring.cli.output import out, show_one, tell, tell_dry_run
 from mainspring.cli.payloads import payload_of
 from mainspring.cli.picking import check_columns
@@ -17,13 +19,12 @@ from mainspring.cli.watching import ended_badly, watch
 from mainspring.domain.errors import InvalidInput
 from mainspring.domain.ids import show_job
 from mainspring.domain.job import DEFAULT_TENANT, JobView, Priority
+from mainspring.domain.names import suggestion
 from mainspring.domain.payload import check
 from mainspring.domain.states import JobState
 from mainspring.ports.gateway import Accepted, ClientGateway, Submission
 
 _WAIT = Group("Waiting", sort_key=50)
-#: A value may begin with a dash, so that ``--delay -5s`` is answered by what is wrong with it.
-_Value = Parameter(allow_leading_hyphen=True)
 
 While = Literal["live", "waiting"]
 OnDuplicate = Literal["existing", "reject", "replace"]
@@ -37,24 +38,32 @@ _COLUMNS: Final = (
 )  # fmt: skip
 
 
+class Waiting(Struct, frozen=True, kw_only=True):
+    """Whether the command stays until the job ends, and how."""
+
+    stays: bool
+    follow: bool
+    patience_seconds: float | None
+
+
 async def submit(  # noqa: PLR0913 - a command's options are its arguments
     kind: str,
     /,
     *payload: Annotated[str, Parameter(name="PAYLOAD", allow_leading_hyphen=False)],
-    json: Annotated[str | None, _Value] = None,
-    queue: str | None = None,
-    priority: Annotated[str | None, _Value] = None,
-    delay: Annotated[str | None, _Value] = None,
-    at: str | None = None,
-    key: str | None = None,
-    effect_key: str | None = None,
-    unique: str | None = None,
+    json: Annotated[str | None, VALUE] = None,
+    queue: Annotated[str | None, VALUE] = None,
+    priority: Annotated[str | None, VALUE] = None,
+    delay: Annotated[str | None, VALUE] = None,
+    at: Annotated[str | None, VALUE] = None,
+    key: Annotated[str | None, VALUE] = None,
+    effect_key: Annotated[str | None, VALUE] = None,
+    unique: Annotated[str | None, VALUE] = None,
     unique_by: Annotated[tuple[str, ...], Parameter(negative="")] = (),
     unique_while: While = "live",
     on_duplicate: OnDuplicate = "existing",
-    tenant: str | None = None,
+    tenant: Annotated[str | None, VALUE] = None,
     max_attempts: int | None = None,
-    timeout: Annotated[str | None, _Value] = None,
+    timeout: Annotated[str | None, VALUE] = None,
     wait: Annotated[bool, Parameter(group=_WAIT, negative="")] = False,
     follow: Annotated[bool, Parameter(group=_WAIT, negative="")] = False,
     wait_timeout: Annotated[str | None, Parameter(group=_WAIT, allow_leading_hyphen=True)] = None,
@@ -108,14 +117,15 @@ async def submit(  # noqa: PLR0913 - a command's options are its arguments
         Check everything, and say what would be submitted.
     """
     check_columns(options, _COLUMNS)
+    members = _counted(unique, unique_by)
     body = payload_of(payload, json, bytes_max=options.settings().payload_bytes)
     wanted = Submission(
         kind=kind,
         payload=body,
-        unique_key=_unique(kind, body, unique, unique_by),
+        unique_key=unique,
         unique_while=unique_while,
         on_duplicate=on_duplicate,
-        tenant=tenant or DEFAULT_TENANT,
+        tenant=DEFAULT_TENANT if tenant is None else tenant,
         queue=queue,
         priority=int(priority) if priority is not None and priority.isdecimal() else priority,
         delay_ms=None if delay is None else milliseconds(delay, name="delay"),
@@ -126,36 +136,61 @@ async def submit(  # noqa: PLR0913 - a command's options are its arguments
         effect_key=effect_key,
     )
     if dry_run:
-        await _check(wanted, options)
+        await _check(wanted, members, options)
         return 0
     patience = None
     if wait_timeout is not None:
         patience = milliseconds(wait_timeout, name="wait-timeout") / 1_000
     stays = wait or follow or patience is not None
-    return await _submit(wanted, options, stays=stays, follow=follow, patience=patience)
+    waiting = Waiting(stays=stays, follow=follow, patience_seconds=patience)
+    return await _submit(wanted, members, options, waiting)
 
 
-def _unique(kind: str, body: bytes, text: str | None, members: Sequence[str]) -> str | None:
-    """Return the unique key that was asked for, if any."""
+def _counted(text: str | None, members: Sequence[str]) -> Sequence[str]:
+    """Return the names of the members by which the job is to be unique, if any."""
     if text is not None and members:
         raise InvalidInput("both --unique and --unique-by were given", hint="give one of them")
+    names = [name for given in members for name in given.split(",") if name]
+    if members and not names:
+        raise InvalidInput("unique-by: no member was named", hint="write --unique-by shop_id,day")
+    return names
+
+
+async def _made_unique(
+    gateway: ClientGateway, wanted: Submission, members: Sequence[str]
+) -> Submission:
+    """Return the submission with the key that its members make, defaults included."""
     if not members:
-        return text
-    names = tuple(name for given in members for name in given.split(",") if name)
+        return wanted
     from mainspring.app.uniqueness import unique_key
+    from mainspring.registry.validate import check_schema, members_of, parameters_of
 
-    found = check(body)
-    assert isinstance(found, dict)
-    return unique_key(True if names == ("*",) else names, kind, found)
+    handlers = {handler.kind: handler for handler in await gateway.list_handlers()}
+    declared = handlers.get(wanted.kind)
+    if declared is None:
+        return wanted  # which will be refused for its kind
+    body = check(wanted.payload)
+    check_schema(wanted.kind, body, declared.schema)
+    known = parameters_of(declared.schema)
+    is_whole = list(members) == ["*"]
+    for name in members:
+        if name not in known and not is_whole:
+            raise InvalidInput(
+                f"unique-by: {wanted.kind} has no parameter {name!r}", hint=suggestion(name, known)
+            )
+    given = members_of(declared, body)
+    key = unique_key(is_whole or tuple(members), wanted.kind, given)
+    return replace(wanted, unique_key=key)
 
 
-async def _check(wanted: Submission, options: Options) -> None:
+async def _check(wanted: Submission, members: Sequence[str], options: Options) -> None:
     """Check a submission as the store's side does, and show what would be inserted."""
     from mainspring.ports.entropy import new_job_id
     from mainspring.registry.validate import new_job
 
     async with open_gateway(options) as gateway:
         handlers = {handler.kind: handler for handler in await gateway.list_handlers()}
+        wanted = await _made_unique(gateway, wanted, members)
         job = new_job(wanted, handlers, new_job_id, options.settings().payload_bytes)
         await _warn_of_queue(gateway, wanted)
     record = {
@@ -189,12 +224,13 @@ async def _warn_of_queue(gateway: ClientGateway, wanted: Submission) -> None:
 
 
 async def _submit(
-    wanted: Submission, options: Options, *, stays: bool, follow: bool, patience: float | None
+    wanted: Submission, members: Sequence[str], options: Options, waiting: Waiting
 ) -> int:
     async with open_gateway(options) as gateway:
+        wanted = await _made_unique(gateway, wanted, members)
         accepted = (await gateway.submit([wanted]))[0]
         await _warn_of_queue(gateway, wanted)
-        if not stays:
+        if not waiting.stays:
             _show_accepted(options, accepted)
             return 0
         if options.is_for_people:
@@ -203,8 +239,8 @@ async def _submit(
             gateway,
             accepted.job_id,
             options,
-            follow=follow,
-            timeout_seconds=patience,
+            follow=waiting.follow,
+            timeout_seconds=waiting.patience_seconds,
             after_attempt=0 if accepted.created else None,
         )
     show_end(options, job)

@@ -10,7 +10,8 @@ from cyclopts import App, Parameter
 
 from mainspring.app.durations import check_duration, milliseconds
 from mainspring.cli.apps import needed_app
-from mainspring.cli.options import COMMANDS, Given
+from mainspring.cli.asking import nearest
+from mainspring.cli.options import COMMANDS, VALUE, Given
 from mainspring.cli.text import count_of
 from mainspring.domain.errors import InvalidInput
 from mainspring.domain.job import HandlerInfo
@@ -25,6 +26,7 @@ app: Final = App(name="worker", help="Run workers.", group_commands=COMMANDS)
 DEFAULT_SLOTS: Final = 8
 _SLOTS_MAX: Final = 10_000
 _PROCESSES_MAX: Final = 1_024
+_NAME_CHARACTERS_MAX: Final = 200
 _LEASE_MS_MIN: Final = 2_000
 _LEASE_MS_MAX: Final = 3_600_000
 
@@ -38,9 +40,9 @@ async def start(  # noqa: PLR0913 - a command's options are its arguments
     concurrency: int = DEFAULT_SLOTS,
     processes: int = 1,
     name: str | None = None,
-    drain_timeout: str = "30s",
-    grace: str = "10s",
-    lease: str = "15s",
+    drain_timeout: Annotated[str, VALUE] = "30s",
+    grace: Annotated[str, VALUE] = "10s",
+    lease: Annotated[str, VALUE] = "15s",
     max_jobs_per_child: int | None = None,
     log_level: str | None = None,
     maintenance: bool = True,
@@ -96,7 +98,7 @@ async def start(  # noqa: PLR0913 - a command's options are its arguments
         app=reference,
         queues=wanted,
         processes=check_range("processes", processes, 1, _PROCESSES_MAX),
-        name=name or reference.partition(":")[0],
+        name=_named(name, reference),
         drain_seconds=milliseconds(drain_timeout, name="drain-timeout") / 1_000,
         grace_seconds=milliseconds(grace, name="grace") / 1_000,
         lease_ms=lease_ms,
@@ -108,6 +110,7 @@ async def start(  # noqa: PLR0913 - a command's options are its arguments
     if not wanted:
         config = msgspec.structs.replace(config, queues=queues_of(handlers, slots))
     set_up_logging(settings.log_level)
+    _warn_of_queues(wanted, handlers)
     _announce(config, len(handlers), options.shown_store)
     code = await run_node(
         settings,
@@ -117,6 +120,28 @@ async def start(  # noqa: PLR0913 - a command's options are its arguments
     )
     _log.info("stopped")
     return code
+
+
+def _named(name: str | None, reference: str) -> str:
+    """Return the worker's name in lists: the one that was given, else its app's."""
+    if name is None:
+        return reference.partition(":")[0]
+    if not name.strip() or not name.isprintable() or len(name) > _NAME_CHARACTERS_MAX:
+        raise InvalidInput(
+            f"name: {name!r} is not a name",
+            hint=f"use 1 to {_NAME_CHARACTERS_MAX} printable characters, or leave it out",
+        )
+    return name
+
+
+def _warn_of_queues(wanted: Mapping[str, int], handlers: Sequence[HandlerInfo]) -> None:
+    """Say so when a queue is served that no handler names: more often a slip than a plan."""
+    known = sorted({handler.queue for handler in handlers})
+    for name in wanted:
+        if name not in known:
+            near = nearest(name, known)
+            more = f"did you mean {near}?" if near else f"it names {', '.join(known) or 'none'}"
+            _log.warning("no handler of this app names the queue %r; %s", name, more)
 
 
 def _announce(config: "WorkerConfig", handler_count: int, store: str) -> None:

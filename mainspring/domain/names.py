@@ -35,8 +35,8 @@ def priority_of(value: object) -> int:
         return int(Priority[value.upper()])
     if isinstance(value, int) and not isinstance(value, bool) and value in _LEVELS:
         return int(value)
-    names = ", ".join(level.name.lower() for level in Priority)
-    raise UnknownOption(f"priority: there is no {value!r}", hint=f"use one of {names}")
+    names = [level.name.lower() for level in Priority]
+    raise UnknownOption(f"priority: there is no {value!r}", hint=suggestion(str(value), names))
 
 
 def check_choice(option: str, value: object, choices: Collection[str]) -> str:
@@ -51,4 +51,6 @@ def suggestion(name: str, known: Collection[str]) -> str:
     near = difflib.get_close_matches(name, known, 2)
     if near:
         return f"did you mean {' or '.join(near)}?"
+    if not known:
+        return "leave it out: there are none"
     return f"use one of {', '.join(known)}"

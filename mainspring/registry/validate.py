@@ -14,7 +14,7 @@ from uuid import UUID
 import msgspec
 
 from mainspring.app.durations import check_duration
-from mainspring.app.uniqueness import unique_key
+from mainspring.app.uniqueness import key_as_unique, unique_key
 from mainspring.domain import payload as payloads
 from mainspring.domain.errors import (
     InvalidDuration,
@@ -54,6 +54,7 @@ _SIMILAR: Final = 0.6
 _AHEAD_MAX: Final = timedelta(seconds=DELAY_SECONDS_MAX)
 _UNEXPECTED: Final = re.compile(r"\('([^']+)' was unexpected\)")
 _ID_BYTES: Final = 16
+_DEFINITIONS: Final = "#/$defs/"
 #: Texts of these formats are checked by whom a worker reads them with.
 _READ_AS: Final[Mapping[str, Any]] = {
     "date-time": Annotated[datetime, msgspec.Meta(tz=True)],
@@ -170,16 +171,35 @@ def with_declared(wanted: Submission, declared: HandlerInfo, body: object) -> Su
     if wanted.delay_ms is None and wanted.due_at is None:
         changes["delay_ms"] = declared.delay_ms
     if declared.unique is not None and wanted.unique_key is None:
-        properties = msgspec.json.decode(declared.schema).get("properties", {})
-        defaults = {
-            name: found["default"] for name, found in properties.items() if "default" in found
-        }
-        members = defaults | (body if isinstance(body, dict) else {})
+        members = members_of(declared, body)
         changes["unique_key"] = unique_key(declared.unique, wanted.kind, members)
         changes["unique_while"] = declared.unique_while
         if wanted.on_duplicate == ON_DUPLICATE[0]:
             changes["on_duplicate"] = declared.on_duplicate
+    elif wanted.unique_key is None and wanted.on_duplicate != ON_DUPLICATE[0]:
+        changes["unique_key"] = key_as_unique(wanted.key)
+        changes["key"] = None
     return msgspec.structs.replace(wanted, **changes) if changes else wanted
+
+
+def members_of(declared: HandlerInfo, body: object) -> dict[str, Any]:
+    """Return what a handler is given for a payload: its members, and the defaults of the rest."""
+    defaults = {
+        name: found["default"]
+        for name, found in parameters_of(declared.schema).items()
+        if "default" in found
+    }
+    return defaults | (body if isinstance(body, dict) else {})
+
+
+def parameters_of(schema: str) -> Mapping[str, Any]:
+    """Return the schema of each parameter of a handler by its name."""
+    found = root = msgspec.json.decode(schema)
+    name = str(found.get("$ref", ""))
+    if name.startswith(_DEFINITIONS):
+        found = root.get("$defs", {}).get(name.removeprefix(_DEFINITIONS), {})
+    properties: Mapping[str, Any] = found.get("properties", {})
+    return properties
 
 
 def body_hash(wanted: Submission, job: NewJob) -> bytes:

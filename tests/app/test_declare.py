@@ -147,7 +147,7 @@ def test_a_back_off_in_words() -> None:
     [
         ({"heartbeat": "500ms"}, InvalidInput, "heartbeat: 500 ms is not within 1 s to 7 d"),
         ({"heartbeat": 30}, InvalidDuration, "heartbeat: 30 has no unit"),
-        ({"heartbeat": "6m"}, InvalidInput, "heartbeat: 360000 ms is longer than the timeout"),
+        ({"heartbeat": "6m"}, InvalidInput, "heartbeat: 6 m is longer than the timeout of 5 m"),
         ({"kind": "no spaces"}, InvalidInput, "kind: 'no spaces' is not a name"),
         ({"kind": "k" * 129}, InvalidInput, "kind: "),
         ({"queue": ""}, InvalidInput, "queue: '' is not a name"),
