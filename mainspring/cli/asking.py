@@ -72,6 +72,11 @@ def instant_of(text: str, *, name: str) -> datetime:
         if instant.tzinfo is None:
             raise NaiveDatetime(f"{name}: {text!r} has no time zone")
         return instant.astimezone(UTC)
+    if not text[:2].strip(" -")[:1].isdigit():
+        raise InvalidInput(
+            f"{name}: {text!r} is neither a duration nor an instant",
+            hint="write 2h for two hours ago, or 2027-01-31T09:00:00Z",
+        )
     return utc_now() - timedelta(milliseconds=milliseconds(text, name=name))
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 from mainspring.cli.options import FLAG, Given
 from mainspring.cli.output import out, show_one, tell_dry_run
-from mainspring.domain.errors import Conflict, StoreNotWritable
+from mainspring.domain.errors import Conflict, InvalidInput, StoreNotWritable
 
 FILES: Final = ("app.py", "test_app.py", "mainspring.toml", "compose.yaml")
 #: It is a test of the project, and none of ours.
@@ -31,6 +31,11 @@ def init(
     dry_run
         Only say what would be written.
     """
+    if folder.is_file():
+        raise InvalidInput(
+            f"{folder} is a file; nothing was written",
+            hint="name a folder: mainspring init FOLDER",
+        )
     there = [name for name in FILES if (folder / name).exists()]
     if there:
         raise Conflict(

@@ -1,5 +1,7 @@
 """``mainspring queues``: look at queues; pause and resume them."""
 
+from collections import Counter
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Final
 
@@ -33,22 +35,32 @@ app: Final = App(
 
 @app.command
 async def ls(*, options: Given) -> None:
-    """List the queues that have jobs or a pause."""
+    """List queues: those with jobs or a pause, and those that a handler or worker names."""
     async with open_gateway(options) as gateway:
-        queues = await gateway.list_queues()
+        queues = {item.name: item for item in await gateway.list_queues()}
+        slots: Counter[str] = Counter()
+        for worker in await gateway.list_workers():
+            if worker.state == "alive":
+                slots.update(worker.queues)
+        names = {*queues, *slots, *(item.queue for item in await gateway.list_handlers())}
     show_list(
         options,
-        queues,
-        columns=_columns(utc_now()),
-        record=queue_record,
+        [queues.get(name) or _empty(name) for name in sorted(names)],
+        columns=_columns(utc_now(), slots),
+        record=lambda queue: queue_record(queue) | {"slots": slots[queue.name]},
         name=lambda queue: queue.name,
-        empty="no queue has jobs",
+        empty="no queue has jobs, and no worker or handler names one",
     )
 
 
-def _columns(now: datetime) -> list[Column[QueueView]]:
+def _empty(name: str) -> QueueView:
+    return QueueView(name, None, None, 0, 0, 0, 0, None)
+
+
+def _columns(now: datetime, slots: Mapping[str, int]) -> list[Column[QueueView]]:
     return [
         Column("QUEUE", lambda queue: queue.name, shrinks=True),
+        Column("SLOTS", lambda queue: _slots(slots.get(queue.name, 0)), right=True),
         Column("READY", lambda queue: f"{queue.ready:,}", right=True),
         Column("RUNNING", lambda queue: f"{queue.running:,}", right=True),
         Column("SCHEDULED", lambda queue: f"{queue.scheduled:,}", right=True),
@@ -56,6 +68,10 @@ def _columns(now: datetime) -> list[Column[QueueView]]:
         Column("OLDEST", lambda queue: _oldest(queue, now), right=True),
         Column("PAUSED", _paused, shrinks=True),
     ]
+
+
+def _slots(count: int) -> Cell:
+    return Cell(f"{count:,}") if count else Cell("none", "yellow")
 
 
 def _oldest(queue: QueueView, now: datetime) -> str:
@@ -83,7 +99,7 @@ async def get(queue: str, /, *, options: Given) -> None:
         queues = {item.name: item for item in await gateway.list_queues()}
         workers = [item for item in await gateway.list_workers() if name in item.queues]
         handlers = [item.kind for item in await gateway.list_handlers() if item.queue == name]
-    found = queues.get(name) or QueueView(name, None, None, 0, 0, 0, 0, None)
+    found = queues.get(name) or _empty(name)
     serving = [item for item in workers if item.state == "alive"]
     record = queue_record(found) | {
         "slots": sum(item.queues[name] for item in serving),
@@ -194,7 +210,7 @@ async def _check_known(gateway: ClientGateway, name: str, *, is_new: bool) -> No
     if is_new or name in known:
         return
     near = nearest(name, known)
-    hint = f"did you mean {near}?" if near else "mainspring queues ls shows those with jobs"
+    hint = f"did you mean {near}?" if near else "mainspring queues ls lists those that are"
     raise NotFound(f"no job, handler or worker names the queue {name!r}", hint=hint)
 
 

@@ -136,6 +136,7 @@ _EVERYWHERE: Final = (
     "--color",
     "--debug",
     "--help",
+    "--version",
 )
 Words = Annotated[str, Parameter(show=False, allow_leading_hyphen=True)]
 

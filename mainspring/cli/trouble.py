@@ -64,9 +64,10 @@ def from_usage(error: "CycloptsError") -> MainspringError:
     """Translate what the parser says of a command line."""
     from cyclopts import CoercionError, UnknownCommandError
 
+    plain = _in_our_words(error)
     hint = " ".join(("mainspring", *(error.command_chain or ()), "--help"))
     sentence, _, suggestion = str(error).strip().partition(" Did you mean ")
-    sentence = sentence.partition(" Available commands:")[0].rstrip(".")
+    sentence = plain or sentence.partition(" Available commands:")[0].rstrip(".")
     near = suggestion.partition("?")[0].strip('"')
     if isinstance(error, CoercionError) and error.token is not None and error.argument is not None:
         choices = [str(choice) for choice in typing.get_args(error.argument.hint)]
@@ -75,3 +76,19 @@ def from_usage(error: "CycloptsError") -> MainspringError:
         hint = f"did you mean {near}?  ({hint})"
     kind = UnknownOption if isinstance(error, UnknownCommandError) else InvalidInput
     return kind(sentence[:1].lower() + sentence[1:], hint=hint)
+
+
+def _in_our_words(error: "CycloptsError") -> str:
+    """Return what is wrong where the parser says it in words of its own, else nothing."""
+    from cyclopts import CoercionError, MissingArgumentError, UnusedCliTokensError
+
+    command = " ".join(error.command_chain or ()) or "mainspring"
+    if isinstance(error, UnusedCliTokensError):
+        return f"{command} takes no {(error.unused_tokens or [''])[0]!r}"
+    if isinstance(error, MissingArgumentError) and error.argument is not None:
+        name = error.argument.name
+        return f"{name} needs a value" if name.startswith("-") else f"{command}: {name} is missing"
+    if isinstance(error, CoercionError) and error.target_type is int and error.token is not None:
+        name = error.token.keyword or (error.argument.name if error.argument else command)
+        return f"{name}: {error.token.value!r} is not a whole number"
+    return ""

@@ -113,7 +113,10 @@ def open_blobs(address: str) -> ObjectBlobs:
             hint="give them in the environment (AWS_ACCESS_KEY_ID and so on) and replace them",
         )
     if not parts.netloc:
-        raise ConfigError(f"blobs: {address!r} names no bucket", hint="write s3://bucket/prefix")
+        raise ConfigError(
+            f"blobs: {address!r} names no bucket",
+            hint="write s3://BUCKET/PREFIX, file:///FOLDER or none",
+        )
     plain = urlunsplit((parts.scheme, parts.netloc, "", "", ""))
     return ObjectBlobs(_remote(parts.scheme, parts.netloc, parts.path.strip("/"), options), plain)
 

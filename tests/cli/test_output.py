@@ -51,7 +51,6 @@ def test_an_empty_store_says_so_beside_the_data(mainspring: Commands) -> None:
         "jobs ls": "no jobs yet",
         "jobs ls --state dead": "no jobs match",
         "dlq ls": "no dead letters",
-        "queues ls": "no queue has jobs",
         "workers ls": "mainspring worker start",
     }.items():
         done = mainspring(*line.split(), expect=0)
