@@ -36,7 +36,8 @@ def priority_of(value: object) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and value in _LEVELS:
         return int(value)
     names = [level.name.lower() for level in Priority]
-    raise UnknownOption(f"priority: there is no {value!r}", hint=suggestion(str(value), names))
+    word = value if isinstance(value, str) else ""
+    raise UnknownOption(f"priority: there is no {value!r}", hint=suggestion(word, names))
 
 
 def check_choice(option: str, value: object, choices: Collection[str]) -> str:

@@ -32,18 +32,18 @@ def test_queues_are_listed_with_who_serves_them(
     start: Callable[..., Running], mainspring: Commands
 ) -> None:
     mainspring("submit", "greet", "--queue", "alone", expect=0)
-    worker = start("worker", "start", APP, "--queues", "defualt:2,x:y")
-    worker.wait_for("no handler of this app names the queue 'defualt'; did you mean default")
+    worker = start("worker", "start", APP, "--queues", "defaultt:2,x:y")
+    worker.wait_for("no handler of this app names the queue 'defaultt'; did you mean default")
     worker.wait_for("no handler of this app names the queue 'x:y'; it names default")
     worker.wait_for("worker mainspring.cli.tour: ")
     listed = mainspring("queues", "ls", "-o", "json", expect=0).json()
     assert [(item["name"], item["ready"], item["slots"]) for item in listed] == [
-        ("alone", 1, 0), ("default", 0, 0), ("defualt", 0, 2), ("x:y", 0, 8),
+        ("alone", 1, 0), ("default", 0, 0), ("defaultt", 0, 2), ("x:y", 0, 8),
     ]  # fmt: skip
     table = mainspring("queues", "ls", expect=0).out.splitlines()
     assert [line.split()[:3] for line in table] == [
         ["QUEUE", "SLOTS", "READY"], ["alone", "none", "1"], ["default", "none", "0"],
-        ["defualt", "2", "0"], ["x:y", "8", "0"],
+        ["defaultt", "2", "0"], ["x:y", "8", "0"],
     ]  # fmt: skip
     assert worker.end(signal.SIGTERM) == 0
 

@@ -55,3 +55,9 @@ def test_unknown_priorities_name_the_known(value: object) -> None:
     with pytest.raises(UnknownOption, match="priority: there is no") as caught:
         priority_of(value)
     assert caught.value.hint == "use one of critical, high, normal, low"
+
+
+def test_a_slip_in_a_priority_gets_its_suggestion() -> None:
+    with pytest.raises(UnknownOption) as caught:
+        priority_of("hgih")
+    assert caught.value.hint == "did you mean high?"
