@@ -64,7 +64,7 @@ BAD = [
     ("submit greet --queue !", 2, "invalid_input", ["queue"]),
     ("submit greet --wait-timeout soon", 2, "invalid_duration", ["wait-timeout"]),
     ("submit", 2, "invalid_input", ["KIND is missing"]),
-    ("--versionn", 2, "unknown_option", ["did you mean --version?"]),
+    ("--vers", 2, "unknown_option", ["did you mean --version?"]),
     ("submit greet --quue x", 2, "unknown_option", ["--quue", "did you mean --queue?"]),
     ("submit greet --storr x", 2, "unknown_option", ["did you mean --store?"]),
     ("--storr x jobs ls", 2, "unknown_option", ["did you mean --store?"]),
