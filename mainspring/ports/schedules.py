@@ -10,8 +10,7 @@ fire's row is inserted unless (schedule, nominal_at, sequence) is taken, and its
 the row was; then the schedule's row gets cursor, state, ``look_at``, ``waiting``, and with a
 ``change`` a new version (from its ``from_at``), its owner where it names one, and what it says of
 the policies. Version 1 is from ``cursor.through`` at its creation. A ``Ruling.action`` that is not
-empty goes into the audit. Rows up to ``Change.from_at`` are
-of the version before it.
+empty goes into the audit. Rows up to ``Change.from_at`` are of the version before it.
 
 A job that is ``alone`` while another such job of its schedule is live is not inserted, whatever the
 judge believed: its row, and those that point to it, become ``skipped_overlap`` without a job.
@@ -149,9 +148,10 @@ class ScheduleStore(Protocol):
 
         Taken back are jobs of fires with the causes ``schedule`` and ``dst_gap`` that were never
         begun and are due later than now, with their rows and with rows that point to them; and rows
-        without a job whose nominal instant is later than now. A span without a job that reaches
-        beyond now ends at now, uncounted. ``withdrawn`` is in the order of the ledger. ``rows``:
-        the ledger from one nominal second to another (inclusive), with spans that reach into it, is
+        without a job whose nominal instant is later than now, or than the first of those fires. A
+        span without a job that reaches beyond that ends there (at now, or at the second before that
+        fire), uncounted. ``withdrawn`` is in the order of the ledger. ``rows``: the ledger from one
+        nominal second to another (inclusive), with spans that reach into it, is
         handed to the judge, oldest first, after the taking back. ``calendar``: it is written in the
         same transaction; one that has this definition already stays as it is. All of them or none.
         Raises ``NotFound`` for an id that does not exist.

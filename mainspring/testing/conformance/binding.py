@@ -15,6 +15,22 @@ from mainspring.testing.conformance.maintenance import MaintenanceSuite
 from mainspring.testing.conformance.pulses import LogSuite, PulseSuite
 from mainspring.testing.conformance.queries import ListSuite, LookSuite, QueueSuite
 from mainspring.testing.conformance.recovery import HeldBySuite, RecoverySuite
+from mainspring.testing.conformance.schedules import CreateScheduleSuite, JudgeDueSuite
+from mainspring.testing.conformance.schedules_backfills import (
+    CancelBackfillSuite,
+    ReleaseSuite,
+    TakingUpSuite,
+)
+from mainspring.testing.conformance.schedules_ledger import (
+    ClosingSuite,
+    FiresOfSuite,
+    ForgettingSuite,
+)
+from mainspring.testing.conformance.schedules_lists import LedgerListSuite
+from mainspring.testing.conformance.schedules_named import CalendarSuite, JudgeNamedSuite
+from mainspring.testing.conformance.schedules_rulings import RulingSuite
+from mainspring.testing.conformance.schedules_taking_back import TakingBackSuite
+from mainspring.testing.conformance.schedules_waiting import NextLookSuite, WaitingSuite
 from mainspring.testing.conformance.schema import SchemaSuite
 from mainspring.testing.conformance.sessions import HandlerSuite, SessionSuite
 from mainspring.testing.conformance.settling import CancellingSuite, FollowUpSuite, SettleSuite
@@ -60,13 +76,32 @@ EVERY_SUITE: Final[tuple[type[Suite], ...]] = (
     WakeupSuite,
 )
 
+#: Of backends that keep schedules.
+SCHEDULE_SUITES: Final[tuple[type[Suite], ...]] = (
+    CreateScheduleSuite,
+    JudgeDueSuite,
+    RulingSuite,
+    WaitingSuite,
+    NextLookSuite,
+    TakingBackSuite,
+    JudgeNamedSuite,
+    CalendarSuite,
+    ClosingSuite,
+    FiresOfSuite,
+    LedgerListSuite,
+    ForgettingSuite,
+    TakingUpSuite,
+    ReleaseSuite,
+    CancelBackfillSuite,
+)
 
-def bound(module: str) -> dict[str, Any]:
+
+def bound(module: str, suites: tuple[type[Suite], ...] = EVERY_SUITE) -> dict[str, Any]:
     """Return a test class a suite, for ``globals().update(bound(__name__))``.
 
     So a suite that is added later binds itself to every backend; nobody can forget one.
     """
-    names = {suite: f"Test{suite.__name__.removesuffix('Suite')}" for suite in EVERY_SUITE}
+    names = {suite: f"Test{suite.__name__.removesuffix('Suite')}" for suite in suites}
     return {
         name: type(name, (suite,), {"__module__": module, "__doc__": suite.__doc__})
         for suite, name in names.items()
