@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from mainspring.dispatcher.judgement import Judge
 from mainspring.domain.job import HandlerInfo, Held, Settled, Settlement
 from mainspring.domain.limits import RECOVER_JOBS_MAX
-from mainspring.domain.outcome import Lost, Outcome, TimedOut
+from mainspring.domain.outcome import UNRESPONSIVE, Lost, Outcome, TimedOut
 from mainspring.domain.states import FINAL, JobState
 from mainspring.ports.store import DispatchStore, Wakeups
 
@@ -51,6 +51,8 @@ class Recovery:
 def _outcome(job: Held, cause: str) -> Outcome:
     if job.cause == "deadline":
         return TimedOut(timeout_ms=job.timeout_ms, stopped=False)
+    if job.cause == "overtime" and cause == UNRESPONSIVE:
+        return TimedOut(timeout_ms=job.timeout_ms, took_process=True)
     return Lost(cause=cause)
 
 

@@ -160,7 +160,8 @@ class Held(msgspec.Struct, frozen=True):
     payload: bytes
     payload_ref: str | None
     #: ``session`` (its lease ran out or its worker was declared dead), ``deadline`` (the session
-    #: lives but the attempt overran its hard deadline), or ``child`` (the keeper saw it die).
+    #: lives but the attempt overran its hard deadline), ``child`` (the keeper saw it die), or
+    #: ``overtime`` (likewise, when the attempt had already used up its timeout).
     cause: str
 
 

@@ -5,8 +5,12 @@ dispatching side, in ``policies.verdict``.
 """
 
 from datetime import datetime
+from typing import Final
 
 import msgspec
+
+#: What a keeper says of a child that it killed because what ran in it would not end.
+UNRESPONSIVE: Final = "unresponsive"
 
 
 class ErrorInfo(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -47,6 +51,8 @@ class TimedOut(msgspec.Struct, frozen=True, tag="timed_out"):
     timeout_ms: int
     #: False when the handler could not be stopped and its process had to be replaced.
     stopped: bool = True
+    #: Its process was killed for it: that counts as a crash, so that the next try runs alone.
+    took_process: bool = False
     #: It was no sign of life that did not come for so long; the attempt itself still had time.
     is_silence: bool = False
 

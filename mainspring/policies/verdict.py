@@ -72,7 +72,8 @@ def judge(job: Claimed | Held, outcome: Outcome, dice: float) -> Settlement:
             return _failed(job, facts, outcome, dice)
         case TimedOut():
             reason, error = _overtime(outcome)
-            return _again_or_dead(job, facts, AttemptState.TIMED_OUT, reason, error, dice)
+            settled = _again_or_dead(job, facts, AttemptState.TIMED_OUT, reason, error, dice)
+            return _charged(job, facts, settled, error) if outcome.took_process else settled
         case Snoozed() | Cancelled() | Released():
             return _gave_up_the_lease(job, outcome)
         case Lost(cause=cause):
@@ -86,7 +87,19 @@ def _overtime(outcome: TimedOut) -> tuple[str, ErrorInfo]:
     if outcome.is_silence:
         words = f"the attempt showed no sign of life for {limit_ms} ms"
         return HEARTBEAT_MISSED, ErrorInfo("HeartbeatMissed", words)
-    return TIMED_OUT, ErrorInfo("TimedOut", f"the attempt ran longer than {limit_ms} ms")
+    words = f"the attempt ran longer than {limit_ms} ms"
+    if outcome.took_process:
+        words += ", and its process had to be killed"
+    return TIMED_OUT, ErrorInfo("TimedOut", words)
+
+
+def _charged(
+    job: Claimed | Held, facts: _Facts, settled: Settlement, error: ErrorInfo
+) -> Settlement:
+    """Return a settlement that keeps the charge of a crash, and ends what has used them up."""
+    if facts.crashes >= facts.max_crashes:
+        return _dead(job, settled.attempt_state, CRASHES_EXHAUSTED, error, refund_crash=False)
+    return msgspec.structs.replace(settled, refund_crash=False)
 
 
 def _gave_up_the_lease(job: Claimed | Held, outcome: Snoozed | Cancelled | Released) -> Settlement:

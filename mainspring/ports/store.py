@@ -187,7 +187,10 @@ class DispatchStore(Protocol):
         ...
 
     async def held_by(self, worker_id: bytes, child: int | None = None) -> list[Held]:
-        """Return the attempts that a worker (or one child of it) holds now (cause ``child``)."""
+        """Return the attempts that a worker (or one child of it) holds now.
+
+        The cause is ``child``, or ``overtime`` for those that have used up their timeout.
+        """
         ...
 
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from mainspring.domain.errors import MainspringError, SessionLost
 from mainspring.domain.job import HandlerInfo
+from mainspring.domain.outcome import UNRESPONSIVE
 from mainspring.ports.clock import monotonic
 from mainspring.ports.gateway import WorkerGateway
 from mainspring.worker import processes
@@ -158,7 +159,7 @@ class Brood:
             vitals = infant.vitals
             silent = now - vitals.ticked_at > _SILENT_SECONDS
             if silent and now > vitals.hard_deadline:
-                infant.kill("unresponsive")
+                infant.kill(UNRESPONSIVE)
             elif now > infant.kill_at:
                 infant.kill("did not exit")
 

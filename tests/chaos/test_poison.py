@@ -49,6 +49,8 @@ async def test_poison_ends_as_dead_letter_and_its_neighbours_succeed(
     for job_id in stuck:
         job, attempts = history.recorded[job_id].job, history.recorded[job_id].attempts
         assert job.state is JobState.DEAD
+        # Never its neighbours' way: it is known whose time was up.
+        assert AttemptState.TIMED_OUT in {attempt.state for attempt in attempts}
         assert {attempt.state for attempt in attempts} <= {
             AttemptState.TIMED_OUT,
             AttemptState.LOST,

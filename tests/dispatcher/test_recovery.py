@@ -5,7 +5,7 @@ import pytest
 from mainspring.dispatcher.gateway import LocalGateway
 from mainspring.domain.errors import OutcomeUnknown, SessionLost
 from mainspring.domain.job import Claimed, HandlerInfo, JobFilter
-from mainspring.domain.outcome import Succeeded
+from mainspring.domain.outcome import UNRESPONSIVE, Succeeded
 from mainspring.domain.states import AttemptState, JobState
 from mainspring.ports.store import Store
 from mainspring.testing.builders import claim_ask, log_line, new_job, progress
@@ -38,6 +38,42 @@ async def test_a_dead_child_loses_its_attempts_at_once(gateway: LocalGateway, st
     assert await gateway.child_died(worker, 1, "killed_by_signal_9") == 0
     assert not await report(gateway, first, Succeeded())
     assert (await view(store, first.job_id)).crashes == 1
+
+
+async def test_who_blocked_its_process_has_timed_out_and_its_neighbours_are_lost(
+    gateway: LocalGateway, store: Store, clock: SettableClock
+) -> None:
+    worker = await open_worker(gateway)
+    await store.submit([new_job(timeout_ms=1_000), new_job(timeout_ms=60_000)])
+    claimed = await gateway.claim(claim_ask(worker, child=1))
+    clock.advance(3)
+    assert await gateway.child_died(worker, 1, UNRESPONSIVE) == 2
+    guilty, neighbour = sorted(claimed, key=lambda job: job.timeout_ms)
+    assert await last_attempt(store, guilty) == (AttemptState.TIMED_OUT, "timed_out")
+    assert await last_attempt(store, neighbour) == (AttemptState.LOST, UNRESPONSIVE)
+    # Both are charged a crash: whoever it was, the next try runs alone.
+    for job in claimed:
+        assert (await view(store, job.job_id)).crashes == 1
+    again = (await view(store, guilty.job_id)).error or b""
+    assert b"longer than 1000 ms, and its process had to be killed" in again
+
+
+async def test_blocking_its_process_again_and_again_ends(
+    gateway: LocalGateway, store: Store, clock: SettableClock
+) -> None:
+    worker = await open_worker(gateway)
+    job = new_job(timeout_ms=1_000, max_crashes=2)
+    await store.submit([job])
+    for child in (1, 2):
+        await gateway.claim(claim_ask(worker, child=child))
+        clock.advance(3)
+        await gateway.child_died(worker, child, UNRESPONSIVE)
+        clock.advance(10)
+        await gateway.beat(worker)
+    dead = await view(store, job.id)
+    assert (dead.state, dead.reason, dead.crashes) == (JobState.DEAD, "crashes_exhausted", 2)
+    attempts = await store.list_attempts(job.id)
+    assert [attempt.state for attempt in attempts] == [AttemptState.TIMED_OUT] * 2
 
 
 async def test_a_closed_session_gives_back_what_it_holds(

@@ -19,7 +19,15 @@ import msgspec
 
 from mainspring.domain.errors import BY_CODE, ConnectionFailed, MainspringError, SessionLost
 from mainspring.domain.job import Backoff, Claimed, HandlerInfo, NewSession
-from mainspring.domain.outcome import LogLine, Lost, Outcome, Progress, Report
+from mainspring.domain.outcome import (
+    UNRESPONSIVE,
+    LogLine,
+    Lost,
+    Outcome,
+    Progress,
+    Report,
+    TimedOut,
+)
 from mainspring.domain.states import JobState
 from mainspring.policies.verdict import judge
 from mainspring.ports.entropy import new_job_id
@@ -193,7 +201,14 @@ class FakeStore:
 
     async def child_died(self, worker_id: bytes, child: int, cause: str) -> int:
         self.deaths.append((child, cause))
-        return self._lose(lambda job: (job.worker_id, job.child) == (worker_id, child), cause)
+        held = [
+            job for job in self.jobs.values() if (job.worker_id, job.child) == (worker_id, child)
+        ]
+        for job in held:
+            overtime = cause == UNRESPONSIVE and job.claimed.deadline_at <= datetime.now(UTC)
+            timeout = TimedOut(job.claimed.timeout_ms, took_process=True)
+            self._settle(job, timeout if overtime else Lost(cause))
+        return len(held)
 
     async def claim(self, ask: ClaimAsk) -> list[Claimed]:
         self._check(ask.worker_id)

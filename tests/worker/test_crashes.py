@@ -7,7 +7,7 @@ import time
 import psutil
 import pytest
 
-from mainspring.domain.outcome import Lost, Succeeded
+from mainspring.domain.outcome import Lost, Succeeded, TimedOut
 from tests.worker.rig import Rig
 
 
@@ -71,7 +71,7 @@ async def test_a_loop_blocked_past_its_deadline_is_killed(rig: Rig) -> None:
     job = rig.store.submit("block", payload={"seconds": 600}, timeout_ms=500)
     await rig.store.until(lambda: rig.store.heard("blocking"))
     began_at = time.monotonic()
-    assert await rig.store.finished(job) == Lost("unresponsive")
+    assert await rig.store.finished(job) == TimedOut(500, took_process=True)
     # Timeout, grace, two seconds of silence, one look, and a slow machine.
     assert time.monotonic() - began_at < 10
     assert rig.store.deaths == [(1, "unresponsive")]
@@ -114,4 +114,4 @@ async def test_a_frozen_child_is_killed_after_its_deadline(rig: Rig) -> None:
     await rig.store.until(lambda: rig.store.heard("hang"))
     [child] = psutil.Process(worker.pid).children()
     child.suspend()
-    assert await rig.store.finished(job) == Lost("unresponsive")
+    assert await rig.store.finished(job) == TimedOut(1_000, took_process=True)

@@ -99,7 +99,7 @@ class Dispatch(Part):
         return [rows.held(row) for row in found]
 
     async def held_by(self, worker_id: bytes, child: int | None = None) -> list[Held]:
-        values: dict[str, object] = {"worker_id": worker_id, "child": child}
+        values: dict[str, object] = {"at": self._at(), "worker_id": worker_id, "child": child}
         found = await self._pools.dispatch.fetch(_HELD_BY, values, changes=False)
         return [rows.held(row) for row in found]
 

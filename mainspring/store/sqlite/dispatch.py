@@ -66,9 +66,14 @@ class Dispatch(Part):
         return await self._engine.write(lambda unit: _expired(unit, limit))
 
     async def held_by(self, worker_id: bytes, child: int | None = None) -> list[Held]:
-        values = {"worker_id": worker_id, "child": child, "job_limit": -1}
-        found = await self._engine.read(lambda unit: unit.decoded("list_held", held_rows, values))
-        return [row.held("child") for row in found]
+        def work(unit: Unit) -> list[Held]:
+            values = {
+                "worker_id": worker_id, "child": child, "now": unit.now_us, "job_limit": -1
+            }  # fmt: skip
+            found = unit.decoded("list_held", held_rows, values)
+            return [row.held("overtime" if row.is_overtime else "child") for row in found]
+
+        return await self._engine.read(work)
 
 
 def find_held(attempts: Sequence[tuple[bytes, int]]) -> Steps[dict[int, JobState]]:

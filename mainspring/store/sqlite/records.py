@@ -90,6 +90,8 @@ class HeldRow(msgspec.Struct, array_like=True, frozen=True):
     on_exhausted: str | None
     payload: str
     payload_ref: str | None
+    #: Told by ``list_held``: the attempt has used up its timeout.
+    is_overtime: int = 0
 
     def held(self, cause: str) -> Held:
         """Return the attempt, with the reason why somebody asks."""

@@ -251,5 +251,18 @@ class HeldBySuite(Suite):
             await accept(store, one, Lost(one.cause))
         assert await store.held_by(worker) == []
 
+    async def test_who_has_used_up_its_timeout_is_told_apart(
+        self, store: Store, clock: SettableClock
+    ) -> None:
+        await submit_one(store, timeout_ms=1_000)
+        await submit_one(store, timeout_ms=60_000)
+        worker = await open_worker(store)
+        await claim(store, worker)
+        clock.advance(timedelta(milliseconds=999))
+        assert {held.cause for held in await store.held_by(worker)} == {"child"}
+        clock.advance(timedelta(milliseconds=1))
+        causes = {held.timeout_ms: held.cause for held in await store.held_by(worker)}
+        assert causes == {1_000: "overtime", 60_000: "child"}
+
     async def test_an_unknown_worker_holds_nothing(self, store: Store) -> None:
         assert await store.held_by(b"\x00" * 16) == []

@@ -1,7 +1,13 @@
 SELECT
     id, attempt, kind, tenant, queue, state, tries, crashes, max_attempts, max_crashes, backoff,
     timeout_ms, on_exhausted, convert_to(payload, 'UTF8') AS payload, payload_ref,
-    'child' AS cause
+    CASE
+        WHEN
+            started_at + timeout_ms * interval '1 millisecond'
+            <= coalesce(:at::timestamptz, statement_timestamp())
+            THEN 'overtime'
+        ELSE 'child'
+    END AS cause
 FROM mainspring.jobs
 WHERE
     worker_id = :worker_id::uuid
