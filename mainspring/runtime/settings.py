@@ -41,6 +41,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     #: Payloads longer than this are refused.
     payload_bytes: int = PAYLOAD_BYTES_MAX
     keep_succeeded_days: int = 7
+    keep_cancelled_days: int = 7
+    keep_expired_days: int = 7
+    keep_skipped_days: int = 7
     keep_dead_days: int = 90
 
 
@@ -108,7 +111,31 @@ TABLE: Final = (
         key="keep_succeeded_days",
         environment="MAINSPRING_KEEP_SUCCEEDED_DAYS",
         default="7",
-        meaning="Days for which succeeded, cancelled, expired and skipped jobs are kept.",
+        meaning="Days for which jobs that succeeded are kept.",
+        bounds=(1, _DAYS_MAX),
+    ),
+    SettingRow(
+        name="keep_cancelled_days",
+        key="keep_cancelled_days",
+        environment="MAINSPRING_KEEP_CANCELLED_DAYS",
+        default="7",
+        meaning="Days for which cancelled jobs are kept.",
+        bounds=(1, _DAYS_MAX),
+    ),
+    SettingRow(
+        name="keep_expired_days",
+        key="keep_expired_days",
+        environment="MAINSPRING_KEEP_EXPIRED_DAYS",
+        default="7",
+        meaning="Days for which jobs that expired before they began are kept.",
+        bounds=(1, _DAYS_MAX),
+    ),
+    SettingRow(
+        name="keep_skipped_days",
+        key="keep_skipped_days",
+        environment="MAINSPRING_KEEP_SKIPPED_DAYS",
+        default="7",
+        meaning="Days for which skipped jobs are kept.",
         bounds=(1, _DAYS_MAX),
     ),
     SettingRow(
@@ -326,8 +353,15 @@ def _dashed(key: str) -> str:
 
 def keep_days(settings: Settings) -> dict[JobState, int]:
     """Return how long final jobs are kept, by state."""
-    usual = settings.keep_succeeded_days
-    return {state: settings.keep_dead_days if state is JobState.DEAD else usual for state in FINAL}
+    found = {
+        JobState.SUCCEEDED: settings.keep_succeeded_days,
+        JobState.CANCELLED: settings.keep_cancelled_days,
+        JobState.EXPIRED: settings.keep_expired_days,
+        JobState.SKIPPED: settings.keep_skipped_days,
+        JobState.DEAD: settings.keep_dead_days,
+    }
+    assert found.keys() == FINAL
+    return found
 
 
 def sqlite_path(store_url: str) -> str | None:

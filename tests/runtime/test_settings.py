@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 
 from mainspring.domain.errors import ConfigError
-from mainspring.domain.states import FINAL, JobState
+from mainspring.domain.states import FINAL
+from mainspring.maintenance.retention import KEEP_DAYS
 from mainspring.runtime.settings import (
     DEV_STORE,
     TABLE,
@@ -117,8 +118,7 @@ def test_a_relative_store_has_its_objects_beside_it(
 _NUMBERS = {
     "inline_bytes": (0, 1_073_741_824),
     "payload_bytes": (2, 1_073_741_824),
-    "keep_succeeded_days": (1, 3_650),
-    "keep_dead_days": (1, 3_650),
+    **{f"keep_{state}_days": (1, 3_650) for state in sorted(FINAL)},
 }
 
 
@@ -137,9 +137,10 @@ def test_numbers_have_bounds(name: str) -> None:
 
 
 def test_days_to_keep_by_state() -> None:
-    kept = keep_days(Settings(keep_succeeded_days=3, keep_dead_days=30))
-    assert set(kept) == FINAL
-    assert {state for state, days in kept.items() if days == 30} == {JobState.DEAD}
+    assert keep_days(Settings()) == KEEP_DAYS
+    for state in FINAL:
+        changed = read_settings(environment={f"MAINSPRING_KEEP_{state.upper()}_DAYS": "30"})
+        assert keep_days(changed) == {**KEEP_DAYS, state: 30}
 
 
 def test_the_reference_names_every_setting() -> None:
