@@ -17,7 +17,7 @@ import msgspec
 
 from mainspring.agenda.book import SPAN_LEFT_OUT
 from mainspring.agenda.spec import timetable_of
-from mainspring.domain.limits import AUDIT_FINDINGS_MAX, AUDIT_FIRES_MAX, PREVIEW_FIRES_MAX
+from mainspring.domain.limits import AUDIT_ITEMS_MAX, AUDIT_FIRES_MAX, PREVIEW_FIRES_MAX
 from mainspring.domain.schedule import SPAN, Cause, FireView, Outcome, VersionView
 from mainspring.timetable.civil import NEVER, moment
 from mainspring.timetable.timetable import Fire, Timetable
@@ -258,7 +258,7 @@ class _Look:
 
     def _tell(self, kind: FindingKind, key: tuple[int, int], detail: str, local: str = "") -> None:
         self._kinds[kind] += 1
-        if len(self._findings) < AUDIT_FINDINGS_MAX:
+        if len(self._findings) < AUDIT_ITEMS_MAX:
             nominal, sequence = key
             self._findings.append(
                 Finding(

@@ -69,7 +69,7 @@ _ALL: Final = (
     Limit("backfill_jobs_max", 100, "Jobs of one backfill that are live at once."),
     Limit("count_fires_max", 10_000, "Missed fires that are counted; beyond it they are many."),
     Limit("audit_fires_max", 200_000, "Fires of one schedule that one audit computes anew."),
-    Limit("audit_findings_max", 1_000, "Findings that one audit lists; all of them are counted."),
+    Limit("audit_items_max", 1_000, "Findings that one audit lists; all of them are counted."),
     Limit("schedule_characters_max", 128, "The name of a schedule or a calendar."),
     Limit("ledger_days", 400, "How long the ledger keeps what became of a fire."),
     Limit("submission_key_hours", 24, "How long a submission key is remembered."),
@@ -131,7 +131,7 @@ BACKFILL_FIRES_MAX: Final = LIMITS["backfill_fires_max"].default
 BACKFILL_JOBS_MAX: Final = LIMITS["backfill_jobs_max"].default
 COUNT_FIRES_MAX: Final = LIMITS["count_fires_max"].default
 AUDIT_FIRES_MAX: Final = LIMITS["audit_fires_max"].default
-AUDIT_FINDINGS_MAX: Final = LIMITS["audit_findings_max"].default
+AUDIT_ITEMS_MAX: Final = LIMITS["audit_items_max"].default
 SCHEDULE_CHARACTERS_MAX: Final = LIMITS["schedule_characters_max"].default
 LEDGER_DAYS: Final = LIMITS["ledger_days"].default
 SUBMISSION_KEY_HOURS: Final = LIMITS["submission_key_hours"].default
