@@ -102,7 +102,7 @@ class _Plan(msgspec.Struct, frozen=True, kw_only=True):
 async def _run(plan: _Plan, options: Options, settings: Settings) -> int:
     from mainspring.cli.keys import can_listen
     from mainspring.runtime.declared import declared_by
-    from mainspring.runtime.node import run_node
+    from mainspring.runtime.node import Moments, run_node
     from mainspring.runtime.prepare import prepare_store
     from mainspring.runtime.succession import Succession
     from mainspring.telemetry.logs import set_up_logging
@@ -125,9 +125,11 @@ async def _run(plan: _Plan, options: Options, settings: Settings) -> int:
         plan.config(handlers, settings),
         companion=desk.companion(handlers, reloads=plan.reloads),
         succession=succession,
-        on_stop=lambda: live.say(
-            f"stopping: what runs may finish for {span(plan.drain_seconds * 1_000)}; "
-            "Ctrl-C again hands it back"
+        moments=Moments(
+            on_stop=lambda: live.say(
+                f"stopping: what runs may finish for {span(plan.drain_seconds * 1_000)}; "
+                "Ctrl-C again hands it back"
+            )
         ),
     )
     live.say("stopped; nothing is lost, mainspring dev goes on from here")

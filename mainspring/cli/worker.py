@@ -80,7 +80,7 @@ async def start(  # noqa: PLR0913 - a command's options are its arguments
     """
     from mainspring.runtime.assemble import refuse_missing_file
     from mainspring.runtime.declared import declared_by
-    from mainspring.runtime.node import run_node
+    from mainspring.runtime.node import Moments, run_node
     from mainspring.telemetry.logs import set_up_logging
     from mainspring.worker.config import WorkerConfig
 
@@ -111,12 +111,15 @@ async def start(  # noqa: PLR0913 - a command's options are its arguments
         config = msgspec.structs.replace(config, queues=queues_of(handlers, slots))
     set_up_logging(settings.log_level)
     _warn_of_queues(wanted, handlers)
-    _announce(config, len(handlers), options.shown_store)
+    moments = Moments(
+        on_start=lambda: _announce(config, len(handlers), options.shown_store),
+        on_stop=lambda: _log.info("stopping; a second signal hurries, a third kills"),
+    )
     code = await run_node(
         settings,
         config,
         maintains=maintenance,
-        on_stop=lambda: _log.info("stopping; a second signal hurries, a third kills"),
+        moments=moments,
     )
     _log.info("stopped")
     return code

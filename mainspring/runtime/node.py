@@ -6,7 +6,7 @@ SIGTERM or SIGINT drains, a second one stops the handlers, a third kills them.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -34,12 +34,28 @@ _HANDLERS_SECONDS: Final = 10.0
 Companion = Callable[[asyncio.Event, asyncio.Event], Awaitable[None]]
 
 
+def _nobody() -> None:
+    """Tell nobody."""
+
+
+class Moments(NamedTuple):
+    """Who is to be told, and when."""
+
+    #: The store is open, and from now on signals stop the node in order.
+    on_start: Callable[[], None] = _nobody
+    #: The first signal has come.
+    on_stop: Callable[[], None] = _nobody
+
+
+NO_MOMENTS: Final = Moments()
+
+
 async def run_node(
     settings: Settings,
     config: WorkerConfig,
     *,
     maintains: bool = True,
-    on_stop: Callable[[], None] | None = None,
+    moments: Moments = NO_MOMENTS,
     companion: Companion | None = None,
     succession: Succession | None = None,
 ) -> int:
@@ -70,11 +86,11 @@ async def run_node(
         def ask_stop() -> None:
             if not stopping.is_set():
                 stopping.set()
-                if on_stop is not None:
-                    on_stop()
+                moments.on_stop()
             keeper.ask_stop()
 
         with_signals(ask_stop)
+        moments.on_start()
         async with asyncio.TaskGroup() as group:
             if maintains:
                 group.create_task(_maintain(settings, stopping))
