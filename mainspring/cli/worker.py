@@ -115,12 +115,7 @@ async def start(  # noqa: PLR0913 - a command's options are its arguments
         on_start=lambda: _announce(config, len(handlers), options.shown_store),
         on_stop=lambda: _log.info("stopping; a second signal hurries, a third kills"),
     )
-    code = await run_node(
-        settings,
-        config,
-        maintains=maintenance,
-        moments=moments,
-    )
+    code = await run_node(settings, config, maintains=maintenance, moments=moments)
     _log.info("stopped")
     return code
 
