@@ -17,7 +17,7 @@ import msgspec
 
 from mainspring.agenda.book import SPAN_LEFT_OUT
 from mainspring.agenda.spec import timetable_of
-from mainspring.domain.limits import AUDIT_ITEMS_MAX, AUDIT_FIRES_MAX, PREVIEW_FIRES_MAX
+from mainspring.domain.limits import AUDIT_FIRES_MAX, AUDIT_ITEMS_MAX, PREVIEW_FIRES_MAX
 from mainspring.domain.schedule import SPAN, Cause, FireView, Outcome, VersionView
 from mainspring.timetable.civil import NEVER, moment
 from mainspring.timetable.timetable import Fire, Timetable
