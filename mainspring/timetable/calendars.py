@@ -17,6 +17,8 @@ from mainspring.timetable.civil import (
     MONTH_OF_DAY,
     MONTH_START,
     NEVER,
+    WALL_END,
+    lowest,
     weekday_of,
 )
 from mainspring.timetable.clocked import Nominal, Source
@@ -29,7 +31,6 @@ PREVIOUS: Final = "previous_business_day"
 #: How far a fire is moved at most, in days.
 REACH_DAYS: Final = 31
 _MEMO_MAX: Final = 4096
-_JUMP_MARGIN: Final = 3 * 3600
 
 
 class Calendar:
@@ -176,6 +177,11 @@ class Heeded(WallRule):
     def clock(self) -> int:
         return self.rule.clock()
 
+    def shortest_seconds(self) -> int:
+        # What is moved may meet what fires there at the rule's other times.
+        is_moved = self.heeding.then != SKIP
+        return super().shortest_seconds() if is_moved else self.rule.shortest_seconds()
+
     def day_from(self, day: int) -> int:
         if self.heeding.then == SKIP:
             return self.rule.day_from(day)
@@ -269,50 +275,65 @@ class HeededSource:
     ``keeps`` turned around, it is what they drop.
     """
 
-    __slots__ = ("_heeding", "_keeps", "_source", "zone")
+    __slots__ = ("_heeding", "_keeps", "source", "zone")
 
     def __init__(self, source: Source, heeding: Heeding, *, keeps: bool = True) -> None:
         """Lay calendars over instants."""
-        self._source = source
+        self.source: Final = source
         self._heeding = heeding
         self._keeps = keeps
         self.zone = source.zone
 
     def _is_out(self, wall: int) -> bool:
-        taken = self._heeding.taken(wall // DAY) >> wall % DAY // 60 & 1
-        return bool(taken) is self._keeps
+        return not self._kept(wall // DAY) >> wall % DAY // 60 & 1
+
+    def _kept(self, day: int) -> int:
+        """Return the minutes of a day that are not dropped."""
+        taken = self._heeding.taken(day)
+        return FULL_CLOCK & ~taken if self._keeps else taken
 
     def next_at(self, after: int) -> int:
         for _ in range(SEARCH_DAYS_MAX):
-            after = self._source.next_at(after)
-            if after == NEVER or after >= DAYS * DAY - DAY:
+            after = self.source.next_at(after)
+            if after >= WALL_END - DAY:
                 return NEVER
             wall = after + self.zone.offset_at(after)
             if not self._is_out(wall):
                 return after
-            # A day that is out as a whole is left at once, short of any clock change in it.
-            left = DAY - wall % DAY - _JUMP_MARGIN
-            whole = FULL_CLOCK if self._keeps else 0
-            if left > 0 and self._heeding.taken(wall // DAY) == whole:
-                after += left
+            after = self._leap(after, wall) - 1
         return NEVER
+
+    def _leap(self, instant: int, wall: int) -> int:
+        """Return a later instant before which all is out: the next minute kept, or a new offset."""
+        day, second = divmod(wall, DAY)
+        left = self._kept(day) >> second // 60
+        minute = second // 60 + lowest(left) if left else DAY // 60
+        landing = instant + minute * 60 - second
+        change = self.zone.next_change(instant)
+        return landing if change is None else min(landing, change[0])
 
     def previous_at(self, before: int) -> int:
         for _ in range(SEARCH_DAYS_MAX):
-            before = self._source.previous_at(before)
+            before = self.source.previous_at(before)
             if before <= DAY:
                 return BEFORE
             wall = before + self.zone.offset_at(before)
             if not self._is_out(wall):
                 return before
-            back = wall % DAY - _JUMP_MARGIN
-            whole = FULL_CLOCK if self._keeps else 0
-            if back > 0 and self._heeding.taken(wall // DAY) == whole:
-                before -= back
+            before = self._leap_back(before, wall)
         return BEFORE
 
+    def _leap_back(self, instant: int, wall: int) -> int:
+        """Return an earlier instant from which on all is out up to this one."""
+        day, second = divmod(wall, DAY)
+        left = self._kept(day) & ((1 << second // 60) - 1)
+        # The end of the latest minute that is kept; the day's begin where there is none.
+        landing = instant - second + left.bit_length() * 60
+        change = self.zone.last_change(instant)
+        return landing if change is None else max(landing, change[0])
+
     def nominals(self, instant: int, limit: int) -> list[Nominal]:
-        found = self._source.nominals(instant, limit)
+        found = self.source.nominals(instant, limit)
         return [nominal for nominal in found if not self._is_out(nominal.wall)]
 
     def next_lost(self, after: int) -> int:

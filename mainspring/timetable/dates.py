@@ -9,7 +9,7 @@ from mainspring.domain.limits import RULE_DATES_MAX
 from mainspring.timetable.civil import BEFORE, DAY, FIRST_YEAR, LAST_YEAR, NEVER, day_of
 from mainspring.timetable.clocked import FireKind, Nominal
 from mainspring.timetable.refusals import Refusal, shortened
-from mainspring.timetable.walls import WallRule
+from mainspring.timetable.walls import WallRule, closest
 from mainspring.timetable.zones import Zone
 
 _STAMP: Final = re.compile(
@@ -66,15 +66,13 @@ def _ahead(zone: str) -> int:
 
 def read_stamps(text: str, offset: int) -> list[Stamp]:
     """Return a list of stamps that commas or blanks divide."""
-    found = [
-        read_stamp(match[0], offset + match.start()) for match in re.finditer(r"[^\s,]+", text)
-    ]
-    if not found:
+    words = list(re.finditer(r"[^\s,]+", text))
+    if not words:
         raise Refusal(offset, text, "a date is missing", _HINT)
-    if len(found) > RULE_DATES_MAX:
+    if len(words) > RULE_DATES_MAX:
         hint = "use a calendar, or several schedules"
-        raise Refusal(offset, "", f"{len(found)} dates are more than {RULE_DATES_MAX}", hint)
-    return found
+        raise Refusal(offset, "", f"{len(words)} dates are more than {RULE_DATES_MAX}", hint)
+    return [read_stamp(word[0], offset + word.start()) for word in words]
 
 
 class WallDates(WallRule):
@@ -98,6 +96,9 @@ class WallDates(WallRule):
     def previous_wall(self, wall: int) -> int:
         at = bisect_right(self.walls, wall)
         return self.walls[at - 1] if at else BEFORE
+
+    def shortest_seconds(self) -> int:
+        return closest(self.walls)
 
     def clock(self) -> int:
         return sum({1 << wall % DAY // 60 for wall in self.walls})

@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping
 from datetime import datetime
 from functools import lru_cache
-from itertools import pairwise
 from typing import Final, Literal
 
 import msgspec
@@ -24,7 +23,7 @@ from mainspring.domain.limits import (
 from mainspring.domain.names import check_choice, suggestion
 from mainspring.timetable import calendars as sets
 from mainspring.timetable.calendars import Calendar, Heeded, HeededSource, Heeding, TakenAway
-from mainspring.timetable.civil import DAY, NEVER, bits_of
+from mainspring.timetable.civil import DAY, NEVER
 from mainspring.timetable.clocked import Clocked, Source
 from mainspring.timetable.cron_fields import WEEKDAY, plain_mask
 from mainspring.timetable.dates import Instants, WallDates, read_stamp
@@ -32,8 +31,8 @@ from mainspring.timetable.intervals import Every
 from mainspring.timetable.refusals import Refusal, check_text
 from mainspring.timetable.text import Rule, parse_rule
 from mainspring.timetable.timetable import Bounds, Jitter, Timetable
-from mainspring.timetable.walls import WallRule
-from mainspring.timetable.zones import Zone, zone
+from mainspring.timetable.walls import WallRule, closest
+from mainspring.timetable.zones import Zone, ZoneData, zone
 
 _ANNUAL: Final = re.compile(r"(\d{2})-(\d{2})")
 _SAMPLE: Final = 64
@@ -82,10 +81,17 @@ class CalendarDefinition(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
 
 
 def compile_timetable(
-    definition: Definition, calendars: Mapping[str, Calendar] | None = None
+    definition: Definition,
+    calendars: Mapping[str, Calendar] | None = None,
+    *,
+    zones: ZoneData | None = None,
 ) -> Timetable:
-    """Return the timetable of a definition, or raise ``InvalidSchedule`` saying what is wrong."""
-    there = zone(check_text("zone", definition.zone, 256))
+    """Return the timetable of a definition, or raise ``InvalidSchedule`` saying what is wrong.
+
+    ``zones`` are those of the bundled data unless others are given.
+    """
+    named = check_text("zone", definition.zone, 256)
+    there = zone(named) if zones is None else zones.zone(named)
     count = len(definition.when)
     if not 1 <= count <= SCHEDULE_RULES_MAX:
         raise InvalidSchedule(f"when: {count} rules; give 1 to {SCHEDULE_RULES_MAX}")
@@ -144,20 +150,17 @@ def shortest_seconds(timetable: Timetable, now: int) -> int:
 
 
 def _shortest(source: Source) -> int:
-    if isinstance(source, Every):
-        return source.seconds
-    rule = source.rule if isinstance(source, Clocked) else None
-    if isinstance(source, Instants | Clocked) and (rule is None or isinstance(rule, WallDates)):
-        times = source.instants if isinstance(source, Instants) else getattr(rule, "walls", [])
-        return min((b - a for a, b in pairwise(times)), default=NEVER)
-    if rule is None:
-        return getattr(getattr(source, "source", None), "seconds", 1)
-    seconds = bits_of(rule.seconds)
-    minutes = bits_of(rule.clock())
-    found = [b - a for a, b in pairwise(seconds)]
-    span = seconds[-1] - seconds[0]
-    found += [(b - a) * 60 - span for a, b in pairwise(minutes)]
-    return min([*found, DAY - (minutes[-1] - minutes[0]) * 60 - span])
+    match source:
+        case Every():
+            return source.seconds
+        case Instants():
+            return closest(source.instants)
+        case Clocked():
+            return source.rule.shortest_seconds()
+        case HeededSource():
+            return _shortest(source.source)
+        case _:
+            return 1
 
 
 class _Laying(msgspec.Struct, frozen=True):

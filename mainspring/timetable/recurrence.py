@@ -7,31 +7,37 @@ time, once, when the rule is compiled.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Final
 
 from mainspring.domain.errors import NeverFires
+from mainspring.domain.limits import SEARCH_DAYS_MAX
 from mainspring.timetable.civil import (
     BEFORE,
     DAY,
     DAYS,
-    MONTH_KIND,
     MONTH_LENGTH,
     MONTH_OF_DAY,
     MONTH_START,
     MONTHS,
     NEVER,
     WALL_END,
-    WEEKDAY_BITS,
     bits_of,
     lowest,
     weekday_of,
 )
+from mainspring.timetable.recurrence_choice import Chosen
+from mainspring.timetable.recurrence_days import named_days, week_begin
 from mainspring.timetable.recurrence_text import Parts
-from mainspring.timetable.walls import SEARCH_DAYS, WallRule
+from mainspring.timetable.recurrence_ticks import Ticks, stride
+from mainspring.timetable.refusals import Refusal
+from mainspring.timetable.walls import SEARCH_DAYS, WallRule, shortest_of
 
 _EVERY_HOUR: Final = (1 << 24) - 1
 _HOUR: Final = (1 << 60) - 1
+#: Frequencies whose interval goes over midnight.
+_TICKING: Final = ("HOURLY", "MINUTELY")
+#: Frequencies whose BYSETPOS chooses among several days.
+_CHOOSING: Final = ("WEEKLY", "MONTHLY", "YEARLY")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +57,9 @@ class Recurrence(WallRule):
         "_clock",
         "_days_memo",
         "_extras",
-        "_filter",
-        "_hours",
-        "_minutes",
         "_start",
         "_start_day",
+        "_ticks",
         "_until",
         "parts",
     )
@@ -70,27 +74,31 @@ class Recurrence(WallRule):
         self._extras = extras
         self._added = sorted(extras.added)
         self._days_memo: tuple[int, int] = (-1, 0)
-        self._hours = _bits(self.parts.by("BYHOUR")) or _EVERY_HOUR
-        self._minutes = _bits(self.parts.by("BYMINUTE")) or _HOUR
-        if self.parts.freq == "HOURLY" and self.parts.by("BYSETPOS"):
-            self._minutes = _at_positions(self._minutes, self.parts.by("BYSETPOS"))
-        self._filter = self._minutes * sum(1 << 60 * hour for hour in bits_of(self._hours))
-        self._clock = self._filter
-        if self.parts.freq == "DAILY" and self.parts.by("BYSETPOS"):
-            self._clock = _at_positions(self._filter, self.parts.by("BYSETPOS"))
-        self._chosen = _Chosen(self) if self._needs_choice() else None
+        hours = _bits(self.parts.by("BYHOUR")) or _EVERY_HOUR
+        minutes = _bits(self.parts.by("BYMINUTE")) or _HOUR
+        positions = self.parts.by("BYSETPOS")
+        if self.parts.freq == "HOURLY" and positions:
+            minutes = _at_positions(minutes, positions)
+        self._clock = minutes * sum(1 << 60 * hour for hour in bits_of(hours))
+        if self.parts.freq == "DAILY" and positions:
+            self._clock = _at_positions(self._clock, positions)
+        is_choice = positions and self.parts.freq in _CHOOSING
+        self._chosen = Chosen(self.parts, self._clock, self._named_days) if is_choice else None
+        is_ticking = self.parts.freq in _TICKING and self.parts.interval > 1
+        self._ticks = Ticks(self.parts, start, hours, minutes) if is_ticking else None
         is_beat = self.parts.freq == "HOURLY" and self.parts.interval == 1
         is_beat |= self.parts.freq == "MINUTELY" and 60 % self.parts.interval == 0
         self.every_hour = self.cadence = is_beat and not parts.by("BYHOUR")
-        if parts.count:
+        if self._is_hopeless():
+            self._until = BEFORE
+        elif parts.count:
             self._until = min(self._until, self._last_of(parts.count))
 
-    def _needs_choice(self) -> bool:
-        return bool(self.parts.by("BYSETPOS")) and self.parts.freq in {
-            "WEEKLY",
-            "MONTHLY",
-            "YEARLY",
-        }
+    def _is_hopeless(self) -> bool:
+        """Say whether the rule can never match: known without a search, however rare it is."""
+        if self._chosen:
+            return self._chosen.is_beyond
+        return not self._clock or (self._ticks is not None and not self._ticks.density())
 
     @property
     def begins(self) -> int:
@@ -105,6 +113,19 @@ class Recurrence(WallRule):
         for bits in self._extras.added.values():
             added |= bits
         return self._clock | added
+
+    def shortest_seconds(self) -> int:
+        if self._ticks:
+            shortest = self._ticks.shortest_seconds()
+        else:
+            shortest = shortest_of(self._clock, 1) if self._clock else NEVER
+        for day, bits in self._extras.added.items():
+            for minute in bits_of(bits):
+                wall = day * DAY + minute * 60
+                shortest = min(shortest, self.next_wall(wall + 1) - wall)
+                before = self.previous_wall(wall - 1)
+                shortest = min(shortest, wall - before if before > BEFORE else NEVER)
+        return shortest
 
     # --- the searches of a rule -------------------------------------------------
 
@@ -154,7 +175,7 @@ class Recurrence(WallRule):
         month = MONTH_OF_DAY[day]
         if not self.month_days(month) >> (day - MONTH_START[month]) & 1:
             return 0
-        bits = self._chosen.times(day) if self._chosen else self.period_times(day)
+        bits = self._day_times(day)
         if day <= self._start_day:
             bits = bits >> self._start % DAY // 60 << self._start % DAY // 60
             bits = bits if day == self._start_day else 0
@@ -163,15 +184,11 @@ class Recurrence(WallRule):
             bits = bits if day == self._until // DAY else 0
         return bits
 
-    def period_times(self, day: int) -> int:
-        """Return the minutes of a day by the hours and minutes of the rule, BYSETPOS left out."""
-        interval = self.parts.interval
-        if self.parts.freq == "HOURLY" and interval > 1:
-            hours = _stride(self._start // 3600 - day * 24, interval, 24) & self._hours
-            return self._minutes * sum(1 << 60 * hour for hour in bits_of(hours))
-        if self.parts.freq == "MINUTELY" and interval > 1:
-            return _stride(self._start // 60 - day * 1440, interval, 1440) & self._filter
-        return self._clock
+    def _day_times(self, day: int) -> int:
+        """Return the minutes of a day that the rule names, its start and end left out."""
+        if self._chosen:
+            return self._chosen.times(day)
+        return self._ticks.times(day) if self._ticks else self._clock
 
     # --- days -------------------------------------------------------------------
 
@@ -179,30 +196,16 @@ class Recurrence(WallRule):
         """Return the days of a month by the rule, a bit each; the first day is bit 0."""
         known, bits = self._days_memo
         if known != month:
-            bits = self._month_days(month)
+            chosen = self._chosen
+            bits = chosen.month_days(month) if chosen else self._named_days(month)
             self._days_memo = (month, bits)
         return bits
 
-    def _month_days(self, month: int) -> int:
-        parts = self.parts
-        months = parts.by("BYMONTH")
-        if months and month % 12 + 1 not in months:
-            return 0
+    def _named_days(self, month: int) -> int:
         if not self._in_interval(month):
             return 0
-        length = MONTH_LENGTH[month]
-        bits = (1 << length) - 1
-        if parts.by("BYMONTHDAY"):
-            bits &= _counted(parts.by("BYMONTHDAY"), length)
-        if parts.by_day:
-            bits &= _weekdays(parts, month)
-        if bits and parts.by("BYYEARDAY"):
-            bits &= _year_days(parts.by("BYYEARDAY"), month)
-        if bits and parts.by("BYWEEKNO"):
-            bits &= _numbered_weeks(parts, month)
-        if bits and parts.interval > 1:
-            bits &= self._stepped(month)
-        return bits
+        bits = named_days(self.parts, month)
+        return bits & self._stepped(month) if bits and self.parts.interval > 1 else bits
 
     def _in_interval(self, month: int) -> bool:
         begins = MONTH_OF_DAY[self._start_day]
@@ -213,79 +216,68 @@ class Recurrence(WallRule):
         return True
 
     def _stepped(self, month: int) -> int:
-        """Return the days of a month that an interval of days or weeks meets."""
+        """Return the days of a month that an interval of less than a month meets."""
         first = MONTH_START[month]
+        if self._ticks:
+            return self._ticks.month_days(month)
         if self.parts.freq == "DAILY":
-            return _stride(self._start_day - first, self.parts.interval, 31)
+            return stride(self._start_day - first, self.parts.interval, 31)
         if self.parts.freq != "WEEKLY":
             return (1 << 31) - 1
-        week = _week_begin(self._start_day, self.parts.week_start)
+        week = week_begin(self._start_day, self.parts.week_start)
         cycle = 7 * self.parts.interval
         found = 0
         for shift in range(7):
-            found |= _stride(week + shift - first, cycle, 31)
+            found |= stride(week + shift - first, cycle, 31)
         return found
+
+    # --- COUNT ------------------------------------------------------------------
 
     def _last_of(self, count: int) -> int:
         """Return the wall time of the last fire that COUNT allows, else the end of time."""
-        day = self._rule_day_from(self._start_day)
-        while day < NEVER:
-            bits = self._rule_times(day)
+        ticks = self._ticks
+        if ticks:
+            last = ticks.last_of(count, self._start)
+            if last == WALL_END or (ticks.density() == 1 and not self._leaves_days_out()):
+                return last
+        if ticks and count > SEARCH_DAYS_MAX * ticks.fires_per_day():
+            hint = "use UNTIL, or leave the other parts out"
+            raise Refusal(0, "COUNT", "COUNT goes too far to be counted", hint)
+        day = self._start_day
+        while day < DAYS:
+            month = MONTH_OF_DAY[day]
+            whole = self._month_count(month) if day > self._start_day else count
+            if whole >= count:
+                found, count = self._last_in(day, count)
+                if not count:
+                    return found
+            else:
+                count -= whole
+            day = MONTH_START[month] + MONTH_LENGTH[month]
+        return WALL_END
+
+    def _leaves_days_out(self) -> bool:
+        return bool(self.parts.by_day or self.parts.by("BYMONTH") or self.parts.by("BYMONTHDAY"))
+
+    def _month_count(self, month: int) -> int:
+        """Return how many wall times a month has that lies after the start."""
+        days = self.month_days(month)
+        if not self._chosen and not self._ticks:
+            return days.bit_count() * self._clock.bit_count()
+        first = MONTH_START[month]
+        return sum(self._day_times(first + at).bit_count() for at in bits_of(days))
+
+    def _last_in(self, day: int, count: int) -> tuple[int, int]:
+        """Count through the rest of a month; return the last wall time, and what is left."""
+        month = MONTH_OF_DAY[day]
+        for at in bits_of(self.month_days(month)):
+            bits = self._rule_times(MONTH_START[month] + at)
             if bits.bit_count() >= count:
                 for _ in range(count - 1):
                     bits &= bits - 1
-                return day * DAY + lowest(bits) * 60
+                return (MONTH_START[month] + at) * DAY + lowest(bits) * 60, 0
             count -= bits.bit_count()
-            day = self._rule_day_from(day + 1)
-        return WALL_END
-
-
-class _Chosen:
-    """BYSETPOS over a week, month or year: which minutes of which days a period keeps."""
-
-    __slots__ = ("_memo", "_rule")
-
-    def __init__(self, rule: Recurrence) -> None:
-        """Choose among the days and minutes of a rule."""
-        self._rule = rule
-        self._memo: tuple[int, dict[int, int]] = (-1, {})
-
-    def times(self, day: int) -> int:
-        """Return the minutes of a day that its period keeps."""
-        first, days = self._period(day)
-        known, kept = self._memo
-        if known != first:
-            kept = self._kept(first, days)
-            self._memo = (first, kept)
-        return kept.get(day, 0)
-
-    def _period(self, day: int) -> tuple[int, int]:
-        """Return the first day of the week, month or year around a day, and its length."""
-        match self._rule.parts.freq:
-            case "WEEKLY":
-                return _week_begin(day, self._rule.parts.week_start), 7
-            case "MONTHLY":
-                month = MONTH_OF_DAY[day]
-                return MONTH_START[month], MONTH_LENGTH[month]
-            case _:
-                month = MONTH_OF_DAY[day] // 12 * 12
-                return MONTH_START[month], sum(MONTH_LENGTH[month : month + 12])
-
-    def _kept(self, first: int, length: int) -> dict[int, int]:
-        days = [day for day in range(max(first, 0), min(first + length, DAYS)) if self._has(day)]
-        minutes = bits_of(self._rule.period_times(first))
-        size = len(days) * len(minutes)
-        kept: dict[int, int] = {}
-        for position in self._rule.parts.by("BYSETPOS"):
-            at = position - 1 if position > 0 else size + position
-            if 0 <= at < size:
-                day, minute = days[at // len(minutes)], minutes[at % len(minutes)]
-                kept[day] = kept.get(day, 0) | 1 << minute
-        return kept
-
-    def _has(self, day: int) -> bool:
-        month = MONTH_OF_DAY[day]
-        return bool(self._rule.month_days(month) >> (day - MONTH_START[month]) & 1)
+        return WALL_END, count
 
 
 def _with_defaults(parts: Parts, start: int) -> Parts:
@@ -331,96 +323,6 @@ def _at_positions(bits: int, positions: tuple[int, ...]) -> int:
         if 0 <= at < len(members):
             found |= 1 << members[at]
     return found
-
-
-@lru_cache(maxsize=1024)
-def _comb(interval: int, length: int) -> int:
-    """Return a bit at every multiple of the interval, over twice the length."""
-    return sum(1 << at for at in range(0, 2 * length, interval))
-
-
-def _stride(phase: int, interval: int, length: int) -> int:
-    """Return the bits below a length that lie a multiple of the interval from the phase."""
-    phase %= interval
-    if phase >= length:
-        return 0
-    return _comb(interval, length) << phase & ((1 << length) - 1)
-
-
-def _week_begin(day: int, week_start: int) -> int:
-    return day - (weekday_of(day) - week_start) % 7
-
-
-def _counted(numbers: tuple[int, ...], length: int) -> int:
-    """Return days of a month or year by number, negative ones from its end."""
-    found = 0
-    for number in numbers:
-        at = number - 1 if number > 0 else length + number
-        if 0 <= at < length:
-            found |= 1 << at
-    return found
-
-
-def _weekdays(parts: Parts, month: int) -> int:
-    """Return the days of a month that BYDAY names; numbers count in the month, or in the year."""
-    first = MONTH_KIND[month] % 7
-    in_year = parts.freq == "YEARLY" and not parts.by("BYMONTH")
-    found = 0
-    for weekday, number in parts.by_day:
-        if not number:
-            found |= WEEKDAY_BITS[first][weekday]
-        elif in_year:
-            found |= _numbered_in_year(weekday, number, month)
-        else:
-            days = bits_of(WEEKDAY_BITS[first][weekday] & ((1 << MONTH_LENGTH[month]) - 1))
-            at = number - 1 if number > 0 else len(days) + number
-            found |= 1 << days[at] if 0 <= at < len(days) else 0
-    return found
-
-
-def _numbered_in_year(weekday: int, number: int, month: int) -> int:
-    january = MONTH_START[month // 12 * 12]
-    end = january + _year_length(month)
-    if number > 0:
-        day = january + (weekday - weekday_of(january)) % 7 + 7 * (number - 1)
-    else:
-        day = end - 1 - (weekday_of(end - 1) - weekday) % 7 + 7 * (number + 1)
-    at = day - MONTH_START[month]
-    return 1 << at if january <= day < end and 0 <= at < MONTH_LENGTH[month] else 0
-
-
-def _year_length(month: int) -> int:
-    january = month // 12 * 12
-    return sum(MONTH_LENGTH[january : january + 12])
-
-
-def _year_days(numbers: tuple[int, ...], month: int) -> int:
-    before = MONTH_START[month] - MONTH_START[month // 12 * 12]
-    in_year = _counted(numbers, _year_length(month))
-    return in_year >> before & ((1 << MONTH_LENGTH[month]) - 1)
-
-
-def _numbered_weeks(parts: Parts, month: int) -> int:
-    """Return the days of a month in weeks of BYWEEKNO; four days decide a week's year."""
-    found = 0
-    for at in range(MONTH_LENGTH[month]):
-        week = _week_begin(MONTH_START[month] + at, parts.week_start)
-        # The fourth day decides to which year the week belongs.
-        january = MONTH_START[MONTH_OF_DAY[min(max(week + 3, 0), DAYS - 1)] // 12 * 12]
-        number = (week + 3 - january) // 7 + 1
-        weeks = _weeks_of(january, parts.week_start)
-        if number in parts.by("BYWEEKNO") or number - weeks - 1 in parts.by("BYWEEKNO"):
-            found |= 1 << at
-    return found
-
-
-def _weeks_of(january: int, week_start: int) -> int:
-    """Return how many weeks a year has, 52 or 53."""
-    length = _year_length(MONTH_OF_DAY[january])
-    last_fourth = _week_begin(january + length - 1, week_start) + 3
-    if last_fourth >= january + length:
-        last_fourth -= 7
-    return (last_fourth - january) // 7 + 1
 
 
 def check_fires(rule: Recurrence, text: str) -> None:

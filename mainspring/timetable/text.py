@@ -23,16 +23,24 @@ from mainspring.timetable.dates import Instants, Stamp, WallDates, read_stamp, r
 from mainspring.timetable.intervals import CalendarSteps, Every, Step, read_seconds
 from mainspring.timetable.recurrence import Extras, Recurrence, check_fires
 from mainspring.timetable.recurrence_text import parse_parts
-from mainspring.timetable.refusals import Refusal, check_text
+from mainspring.timetable.refusals import Refusal, check_text, shortened
 from mainspring.timetable.walls import WallRule
 from mainspring.timetable.zones import FIRST, Zone
 
 #: A rule on a wall clock still needs a zone; instants and intervals do not.
 Rule = WallRule | Every | Instants
 
+_RECURRENCE: Final = re.compile(
+    r"(?:RRULE:|RDATE|EXDATE|DTSTART|EXRULE|(?:FREQ|INTERVAL|COUNT|UNTIL|WKST|BY[A-Z]+)=)"
+)
 _STAMP: Final = re.compile(r"\s*(?:at\s|\d{4}-?\d\d-?\d\d)", re.IGNORECASE)
 _EVERY: Final = re.compile(r"\s*@?every\b", re.IGNORECASE)
 _FROM: Final = re.compile(r"\sfrom\s", re.IGNORECASE)
+_NOT_BESIDE: Final = {
+    "DTSTART": "give the start beside the rule: anchor 2027-01-04T09:00",
+    "EXRULE": "use EXDATE, or a calendar",
+}
+_DATE_PARAMETERS: Final = ("", "VALUE=DATE", "VALUE=DATE-TIME")
 _LIST_CHARACTERS_MAX: Final = RULE_DATES_MAX * 32
 
 
@@ -41,7 +49,7 @@ def parse_rule(text: str, zone: Zone, anchor: str | None = None) -> Rule:
     """Return the rule that a text names, or raise ``InvalidSchedule``."""
     upper = check_text("when", text, _LIST_CHARACTERS_MAX, lines=True)[:32].lstrip().upper()
     begins = None if anchor is None else _stamp("anchor", anchor)
-    if upper.startswith(("FREQ=", "RRULE:", "RDATE", "EXDATE", "DTSTART", "EXRULE")):
+    if _RECURRENCE.match(upper):
         return _recurrence(text, zone, begins)
     if _EVERY.match(upper):
         return _every(text, zone, begins)
@@ -135,32 +143,43 @@ def _recurrence(text: str, zone: Zone, begins: Stamp | None) -> Recurrence:
             "rrule", text.upper().find("UNTIL"), "UNTIL lies before the start", "give a later date"
         )
     extras = Extras(_minutes(added, zone, start), _left_out(left_out, zone))
-    found = Recurrence(parts, start, until, extras)
+    try:
+        found = Recurrence(parts, start, until, extras)
+    except Refusal as refusal:
+        raise refusal.moved(max(text.upper().find(refusal.token), 0)).error("rrule") from None
     check_fires(found, rule)
     return found
 
 
 def _lines(text: str) -> tuple[str, list[Stamp], list[Stamp]]:
     """Return the rule, the dates that are added, and those that are left out."""
-    rules: list[str] = []
+    rules: list[tuple[int, str]] = []
     dates: dict[str, list[Stamp]] = {"RDATE": [], "EXDATE": []}
     for match in re.finditer(r"\S+", text):
-        name = match[0].partition(":")[0].partition(";")[0].upper()
+        head, _, value = match[0].partition(":")
+        name, _, parameters = head.upper().partition(";")
+        if name in _NOT_BESIDE:
+            _refuse("rrule", match.start(), f"{name} is not taken", _NOT_BESIDE[name])
         if name not in dates:
-            rules.append(match[0])
+            rules.append((match.start(), match[0]))
             continue
-        value = match[0].partition(":")[2]
-        offset = match.end() - len(value)
+        if parameters not in _DATE_PARAMETERS:
+            reason = f"{name};{shortened(parameters)} is not taken"
+            hint = "dates are in the schedule's zone; write Z behind those in UTC"
+            _refuse("rrule", match.start(), reason, hint)
         try:
-            dates[name] += read_stamps(value, offset)
+            dates[name] += read_stamps(value, match.end() - len(value))
         except Refusal as refusal:
             raise refusal.error("rrule") from None
-    if len(rules) != 1:
-        hint = "give several rules as a list; one text holds one rule"
-        _refuse("rrule", 0, f"{len(rules)} rules in one text", hint)
+    if not rules:
+        hint = "write the dates alone, as a list, or a rule in front of them"
+        _refuse("rrule", 0, "there are dates, and no rule", hint)
+    if len(rules) > 1:
+        hint = "give several rules as a list; one text holds one rule, without blanks"
+        _refuse("rrule", rules[1][0], f"{len(rules)} rules in one text", hint)
     if max(map(len, dates.values())) > RULE_DATES_MAX:
         _refuse("rrule", 0, f"more than {RULE_DATES_MAX} dates", "use a calendar")
-    return rules[0], dates["RDATE"], dates["EXDATE"]
+    return rules[0][1], dates["RDATE"], dates["EXDATE"]
 
 
 def _minutes(stamps: Sequence[Stamp], zone: Zone, start: int) -> dict[int, int]:

@@ -49,7 +49,9 @@ def changes_of(data: bytes) -> tuple[int, Changes]:
 
 def _second_block(data: bytes) -> tuple[int, tuple[int, ...]]:
     """Return where the block with 64-bit instants begins behind its header, and its sizes."""
-    _, _, *sizes = _HEADER.unpack_from(data)
+    magic, version, *sizes = _HEADER.unpack_from(data)
+    if magic != b"TZif" or version < b"2":
+        raise ValueError("no zone file with 64-bit instants")
     utc_count, standard_count, leap_count, time_count, type_count, name_bytes = sizes
     first = 5 * time_count + 6 * type_count + name_bytes + 8 * leap_count
     at = _HEADER.size + first + standard_count + utc_count

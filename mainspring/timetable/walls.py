@@ -4,10 +4,12 @@ A rule says which days it may have (``day_from``, ``day_until``) and which minut
 (``times``, a bit for each of the 1,440). The searches by second are the same for all.
 """
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final
 
 from mainspring.domain.limits import SEARCH_DAYS_MAX, SEARCH_YEARS
-from mainspring.timetable.civil import BEFORE, DAY, DAYS, NEVER, WALL_END, lowest
+from mainspring.timetable.civil import BEFORE, DAY, DAYS, NEVER, WALL_END, bits_of, lowest
 
 #: How far a search goes before it says never.
 SEARCH_DAYS: Final = 366 * SEARCH_YEARS
@@ -40,6 +42,10 @@ class WallRule:
     def clock(self) -> int:
         """Return every minute of the day at which the rule may ever fire."""
         raise NotImplementedError
+
+    def shortest_seconds(self) -> int:
+        """Return how close two wall times of the rule can be, the days left out of account."""
+        return shortest_of(self.clock(), self.seconds)
 
     def next_wall(self, wall: int) -> int:
         """Return the first matching wall time that is not before this one, else ``NEVER``."""
@@ -96,3 +102,17 @@ class WallRule:
     def matches(self, wall: int) -> bool:
         """Say whether a wall time matches."""
         return self.next_wall(wall) == wall
+
+
+def shortest_of(clock: int, second_bits: int) -> int:
+    """Return how close two times of these minutes and seconds can be, over midnight, too."""
+    seconds, minutes = bits_of(second_bits), bits_of(clock)
+    span = seconds[-1] - seconds[0]
+    found = [b - a for a, b in pairwise(seconds)]
+    found += [(b - a) * 60 - span for a, b in pairwise(minutes)]
+    return min([*found, DAY - (minutes[-1] - minutes[0]) * 60 - span])
+
+
+def closest(times: Sequence[int]) -> int:
+    """Return how close two of these can be, which are in order; ``NEVER`` where there is one."""
+    return min((b - a for a, b in pairwise(times)), default=NEVER)

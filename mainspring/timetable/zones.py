@@ -7,7 +7,9 @@ time that it has shown: what lies between the mark and a segment's first wall ti
 
 import pkgutil
 import re
+import struct
 from bisect import bisect_right
+from collections.abc import Callable, Iterable
 from functools import cached_property, lru_cache
 from typing import Final, NamedTuple
 
@@ -111,6 +113,13 @@ class Zone:
             return None
         return self._starts[number], self._offsets[number - 1], self._offsets[number]
 
+    def last_change(self, instant: int) -> tuple[int, int, int] | None:
+        """Return the last change up to an instant."""
+        number = bisect_right(self._starts, instant) - 1
+        if not number:
+            return None
+        return self._starts[number], self._offsets[number - 1], self._offsets[number]
+
     def view(self, fold: str) -> View:
         """Return the segments under one reading of folds."""
         if fold == FIRST:
@@ -153,26 +162,104 @@ class Zone:
         return lows[::-1]
 
 
+_UTC: Final = Zone("UTC", 0, [])
+
+
+class ZoneData:
+    """The zones of one release of the zone data, read when first asked for.
+
+    Whoever holds the files says how one of them is read: nothing here opens a folder.
+    """
+
+    def __init__(self, version: str, names: Iterable[str], read: Callable[[str], bytes]) -> None:
+        """Take the release's version, the names in it, and what returns the file of a name."""
+        self.version: Final = version
+        self._known: Final = frozenset(names)
+        self._read: Final = read
+        self._zones: Final[dict[str, Zone]] = {}
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Return every name that ``zone`` takes, fixed offsets left out."""
+        return frozenset(name for name in self._known if not _ABBREVIATION.fullmatch(name)) | {
+            "UTC"
+        }
+
+    def zone(self, name: str) -> Zone:
+        """Return a zone by its IANA name, ``UTC`` or a fixed offset as ``+05:30``."""
+        if name == "UTC":
+            return _UTC
+        if match := _OFFSET.fullmatch(name):
+            return _fixed(name, match)
+        if name not in self._zones:
+            self._zones[name] = self._made(name)
+        return self._zones[name]
+
+    def _made(self, name: str) -> Zone:
+        if len(name) > _NAME_CHARACTERS_MAX or name not in self.names:
+            raise self._unknown(name)
+        try:
+            return Zone(name, *changes_of(self._read(name)))
+        except (ValueError, IndexError, struct.error) as error:
+            raise UnknownZone(
+                f"zone: the zone data {self.version} of {name} cannot be read",
+                hint="install the tzdata package again",
+                details={"field": "zone", "token": name},
+            ) from error
+
+    def _unknown(self, name: str) -> UnknownZone:
+        shown = name if len(name) <= _NAME_CHARACTERS_MAX else name[:_NAME_CHARACTERS_MAX] + "…"
+        if _ABBREVIATION.fullmatch(name):
+            near = [_MEANT[name]] if name in _MEANT else []
+            message = f"zone: {name} is an abbreviation, not a zone"
+        else:
+            near = self.nearest(name[:_NAME_CHARACTERS_MAX])
+            message = f"zone: there is no zone {shown!r}"
+        hint = f"did you mean {' or '.join(near)}?" if near else "use a name such as Europe/Berlin"
+        return UnknownZone(message, hint=hint, details={"field": "zone", "nearest": near})
+
+    def nearest(self, name: str) -> list[str]:
+        """Return up to three names that look like this one, the nearest first.
+
+        By pairs of letters: hundreds of names are compared within a millisecond, whatever is asked.
+        """
+        wanted = _pairs(re.sub(r"[^a-z0-9/]", "", name.lower()))
+        scored = []
+        for known, whole, city in self._letters:
+            score = max(_alike(wanted, whole), _alike(wanted, city) * 0.99)
+            if score >= 0.5:
+                scored.append((-score, known))
+        return [known for _, known in sorted(scored)[:3]]
+
+    @cached_property
+    def _letters(self) -> list[tuple[str, frozenset[str], frozenset[str]]]:
+        plain = {known: known.lower().replace("_", "") for known in self.names}
+        return [
+            (known, _pairs(text), _pairs(text.rpartition("/")[2])) for known, text in plain.items()
+        ]
+
+
+@lru_cache(maxsize=1)
+def bundled() -> ZoneData:
+    """Return the zones of the ``tzdata`` package that is installed."""
+    names = _file("zones").decode("ascii").split()
+    return ZoneData(str(tzdata.IANA_VERSION), names, lambda name: _file(f"zoneinfo/{name}"))
+
+
 @lru_cache(maxsize=1024)
 def zone(name: str) -> Zone:
-    """Return a zone by its IANA name, ``UTC`` or a fixed offset as ``+05:30``."""
-    if name == "UTC":
-        return Zone("UTC", 0, [])
-    if match := _OFFSET.fullmatch(name):
-        return _fixed(name, match)
-    if len(name) > _NAME_CHARACTERS_MAX or name not in _names() or _ABBREVIATION.fullmatch(name):
-        raise _unknown(name)
-    return Zone(name, *changes_of(_file(f"zoneinfo/{name}")))
+    """Return a zone of the bundled data: an IANA name, ``UTC`` or an offset as ``+05:30``."""
+    return bundled().zone(name)
 
 
 def zone_names() -> frozenset[str]:
     """Return every name that ``zone`` takes, fixed offsets left out."""
-    return frozenset(name for name in _names() if not _ABBREVIATION.fullmatch(name)) | {"UTC"}
+    return bundled().names
 
 
 def zone_data_version() -> str:
     """Return the version of the zone data; it is kept with what was computed from it."""
-    return str(tzdata.IANA_VERSION)
+    return bundled().version
 
 
 def zone_data_number() -> int:
@@ -192,51 +279,16 @@ def _file(name: str) -> bytes:
     return found
 
 
-@lru_cache(maxsize=1)
-def _names() -> frozenset[str]:
-    return frozenset(_file("zones").decode("ascii").split())
-
-
 def _fixed(name: str, match: re.Match[str]) -> Zone:
     hours, minutes = int(match[2]), int(match[3])
     if hours > _HOURS_MAX or minutes > 59:
         raise UnknownZone(
-            f"zone: {name} is no offset", hint="an offset lies between -18:00 and +18:00"
+            f"zone: {name} is no offset",
+            hint="an offset lies between -18:00 and +18:00",
+            details={"field": "zone", "token": name},
         )
     seconds = hours * 3600 + minutes * 60
     return Zone(name, -seconds if match[1] == "-" else seconds, [])
-
-
-def _unknown(name: str) -> UnknownZone:
-    shown = name if len(name) <= _NAME_CHARACTERS_MAX else name[:_NAME_CHARACTERS_MAX] + "…"
-    if _ABBREVIATION.fullmatch(name):
-        near = [_MEANT[name]] if name in _MEANT else []
-        message = f"zone: {name} is an abbreviation, not a zone"
-    else:
-        near = nearest(name[:_NAME_CHARACTERS_MAX])
-        message = f"zone: there is no zone {shown!r}"
-    hint = f"did you mean {' or '.join(near)}?" if near else "use a name such as Europe/Berlin"
-    return UnknownZone(message, hint=hint, details={"field": "zone", "nearest": near})
-
-
-def nearest(name: str) -> list[str]:
-    """Return up to three names that look like this one, the nearest first.
-
-    By pairs of letters: hundreds of names are compared within a millisecond, whatever is asked.
-    """
-    wanted = _pairs(re.sub(r"[^a-z0-9/]", "", name.lower()))
-    scored = []
-    for known, whole, city in _known_pairs():
-        score = max(_alike(wanted, whole), _alike(wanted, city) * 0.99)
-        if score >= 0.5:
-            scored.append((-score, known))
-    return [known for _, known in sorted(scored)[:3]]
-
-
-@lru_cache(maxsize=1)
-def _known_pairs() -> list[tuple[str, frozenset[str], frozenset[str]]]:
-    plain = {known: known.lower().replace("_", "") for known in zone_names()}
-    return [(known, _pairs(text), _pairs(text.rpartition("/")[2])) for known, text in plain.items()]
 
 
 def _pairs(text: str) -> frozenset[str]:
