@@ -161,12 +161,14 @@ class Heeding(NamedTuple):
 class Heeded(WallRule):
     """A rule without what calendars take away, and with what they move."""
 
-    __slots__ = ("heeding", "rule")
+    __slots__ = ("_last", "heeding", "rule")
 
     def __init__(self, rule: WallRule, heeding: Heeding) -> None:
         """Lay calendars over a rule."""
         self.rule: Final = rule
         self.heeding: Final = heeding
+        # Questions come one after the other, most of them for the same day.
+        self._last: tuple[int, int] = (-1, 0)
         self.seconds = rule.seconds
         self.every_hour = rule.every_hour
         self.cadence = rule.cadence
@@ -195,9 +197,12 @@ class Heeded(WallRule):
         return found if found == BEFORE else min(found + REACH_DAYS, day)
 
     def times(self, day: int) -> int:
-        found = self.rule.times(day) & ~self.heeding.taken(day)
-        for origin in self._origins(day):
-            found |= self._taken_times(origin)
+        known, found = self._last
+        if known != day:
+            found = self.rule.times(day) & ~self.heeding.taken(day)
+            for origin in self._origins(day):
+                found |= self._taken_times(origin)
+            self._last = (day, found)
         return found
 
     def _taken_times(self, day: int) -> int:

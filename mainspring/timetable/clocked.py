@@ -129,19 +129,27 @@ class Clocked:
     def previous_at(self, before: int) -> int:
         last = before - 1
         number = self._view.at(last)
+        asked, found = NEVER, NEVER
         while number >= 0 and last >= 0:
             start = self._starts[number]
             offset, wall_from, wall_to, gap_from, wall_start = self._segments[number]
             wall = min(last + offset, wall_to - 1)
-            found = self.rule.previous_wall(wall) if wall >= wall_from else BEFORE
-            if found >= wall_from and found > BEFORE:
-                return found - offset
+            if wall >= wall_from:
+                asked, found = self._refreshed_back(wall, asked, found)
+                if found >= wall_from and found > BEFORE:
+                    return found - offset
             if self._heeds_gaps and gap_from < wall_start:
-                found = self.rule.previous_wall(wall_start - 1)
+                asked, found = self._refreshed_back(wall_start - 1, asked, found)
                 if found >= gap_from:
                     return start
             number, last = number - 1, start - 1
         return BEFORE
+
+    def _refreshed_back(self, wall: int, asked: int, found: int) -> tuple[int, int]:
+        """Return what matches up to a wall time, by an earlier answer where it still holds."""
+        if found <= wall <= asked:
+            return asked, found
+        return wall, self.rule.previous_wall(wall)
 
     def nominals(self, instant: int, limit: int) -> list[Nominal]:
         number = self._view.at(instant)

@@ -48,6 +48,10 @@ FIELDS: Final[dict[int, tuple[Field, ...]]] = {
 _ALL_HOURS: Final = (1 << 24) - 1
 
 
+class _NoSuchDate(Exception):
+    """The day fields match no day at all."""
+
+
 class CronTexts(NamedTuple):
     """The fields of an expression as they were written; the ones left out are ``0`` and ``*``."""
 
@@ -127,7 +131,7 @@ def parse_cron(text: str) -> Cron:
     """Compile an expression, or raise ``InvalidSchedule`` with field, position and suggestion."""
     try:
         return Cron(text, split_fields(text))
-    except (Refusal, ValueError, AttributeError, TypeError):
+    except (Refusal, _NoSuchDate, ValueError, AttributeError, TypeError):
         _refuse(text)
         raise
 
@@ -165,12 +169,7 @@ def _days(day: str, month: str, weekday: str, year: str) -> DaySpec:
         raise Refusal(0, "?", "? may not stand in both day fields", "write * in one of them")
     spec = DaySpec(in_month, in_week, months, years)
     if spec.day_from(0) == NEVER:
-        found = "".join(f" in {year}" for year in [year] if year != "*")
-        raise NeverFires(
-            f"day of month: {shortened(day)} of month {shortened(month)} does not exist{found}",
-            hint="use a day that the month has, or L for its last day",
-            details={"field": "day of month", "token": shortened(day), "reason": "no_such_date"},
-        )
+        raise _NoSuchDate
     return spec
 
 
@@ -220,9 +219,10 @@ def _refuse(text: str) -> None:
     plain = ALIASES.get(text.strip().lower(), text)
     count = len(plain.split())
     position = 0
+    places: dict[Field, int] = {}
     for field in FIELDS[count]:
         written = plain[position:].split(maxsplit=1)[0]
-        position = plain.index(written, position)
+        position = places[field] = plain.index(written, position)
         try:
             _read(field, written)
         except Refusal as refusal:
@@ -232,6 +232,25 @@ def _refuse(text: str) -> None:
         _days(texts.day, texts.month, texts.weekday, texts.year)
     except Refusal as refusal:
         raise refusal.moved(plain.rindex("?")).error(WEEKDAY.name) from None
+    except _NoSuchDate:
+        raise _no_such_date(texts, places[DAY]) from None
+
+
+def _no_such_date(texts: CronTexts, position: int) -> NeverFires:
+    day = shortened(texts.day)
+    found = f"{day} of month {shortened(texts.month)} does not exist"
+    if texts.year != "*":
+        found += f" in {shortened(texts.year)}"
+    return NeverFires(
+        f"{DAY.name}: {found} (position {position})",
+        hint="use a day that the month has, or L for its last day",
+        details={
+            "field": DAY.name,
+            "position": position,
+            "token": day,
+            "reason": "no_such_date",
+        },
+    )
 
 
 def _read(field: Field, text: str) -> None:

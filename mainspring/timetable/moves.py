@@ -17,7 +17,7 @@ from mainspring.timetable.timetable import Fire, Timetable
 _REACH_SECONDS: Final = 26 * 3600
 
 
-class Move(msgspec.Struct, frozen=True, kw_only=True):
+class MovedFire(msgspec.Struct, frozen=True, kw_only=True):
     """A fire that is at another instant now, or is gone, or is new."""
 
     local: str
@@ -28,7 +28,9 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
     is_at: int | None
 
 
-def moves(known: Sequence[Fire], timetable: Timetable, after: int, until: int) -> list[Move]:
+def moved_fires(
+    known: Sequence[Fire], timetable: Timetable, after: int, until: int
+) -> list[MovedFire]:
     """Return what moved, in order of time.
 
     ``known`` is every fire after an instant and up to another as it was computed before: what a
@@ -39,7 +41,7 @@ def moves(known: Sequence[Fire], timetable: Timetable, after: int, until: int) -
     by_wall = {_wall(fire): fire for fire in now}
     known_instants = {fire.nominal_at for fire in known}
     met: set[tuple[str, str, bool]] = set()
-    found: list[Move] = []
+    found: list[MovedFire] = []
     for fire in known:
         if _is_beat(timetable, fire.nominal_at):
             continue
@@ -79,11 +81,11 @@ def _is_beat(timetable: Timetable, instant: int) -> bool:
     )
 
 
-def _move(fire: Fire, was_at: int | None, is_at: int | None) -> Move:
-    return Move(local=fire.local, zone=fire.zone, was_at=was_at, is_at=is_at)
+def _move(fire: Fire, was_at: int | None, is_at: int | None) -> MovedFire:
+    return MovedFire(local=fire.local, zone=fire.zone, was_at=was_at, is_at=is_at)
 
 
-def _instant(move: Move) -> int:
+def _instant(move: MovedFire) -> int:
     at = move.is_at if move.was_at is None else move.was_at
     assert at is not None, "a move has one of its ends at least"
     return at

@@ -331,5 +331,10 @@ def check_fires(rule: Recurrence, text: str) -> None:
         raise NeverFires(
             "rrule: the rule never fires",
             hint="the parts contradict each other, or its end lies before its first fire",
-            details={"field": "rrule", "token": text[:64], "reason": "no_such_date"},
+            details={
+                "field": "rrule",
+                "position": 0,
+                "token": text[:64],
+                "reason": "no_such_date",
+            },
         )

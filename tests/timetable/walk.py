@@ -107,14 +107,17 @@ def is_weekday(item: str, wall: datetime) -> bool:
 
 
 def walk(
-    matchers: Iterable[Matcher], zone: str, begin: int, end: int
+    matchers: Iterable[Matcher], zone: str, begin: int, end: int, lead: int = 2 * 86_400
 ) -> dict[Matcher, list[Fired]]:
-    """Return what is due from one instant to another, minute after minute."""
+    """Return what is due from one instant to another, minute after minute.
+
+    The lead is walked before, so that the clock's latest time is known.
+    """
     found: dict[Matcher, list[Fired]] = {matcher: [] for matcher in matchers}
     there = zoneinfo.ZoneInfo(zone)
-    step = step_of(there, begin, end)
+    step = step_of(there, begin - lead, end)
     mark: datetime | None = None
-    for instant in range(begin - 2 * 86_400, end, step):
+    for instant in range(begin - lead, end, step):
         wall = datetime.fromtimestamp(instant, there).replace(tzinfo=None)
         left_out: list[datetime] = []
         if mark is not None and wall > mark + timedelta(seconds=step):
@@ -144,7 +147,7 @@ def between(mark: datetime, wall: datetime, step: int) -> Iterator[datetime]:
 def step_of(there: zoneinfo.ZoneInfo, begin: int, end: int) -> int:
     """Return a minute, or less where the zone's offset has seconds."""
     offsets = set()
-    for instant in range(begin - 2 * 86_400, end, 3600):
+    for instant in range(begin, end, 3600):
         offset = datetime.fromtimestamp(instant, there).utcoffset()
         assert offset is not None
         offsets.add(int(offset.total_seconds()))
@@ -171,17 +174,24 @@ def clock_changes(zone: str) -> list[int]:
     return found
 
 
-def compared(zone: str, change: int, expressions: Iterable[str] = EXPRESSIONS) -> list[str]:
+def compared(
+    zone: str,
+    change: int,
+    expressions: Iterable[str] = EXPRESSIONS,
+    *,
+    reach: int = 30 * 3600,
+    lead: int = 2 * 86_400,
+) -> list[str]:
     """Return the differences between the walk and the product around a clock change."""
     from mainspring.timetable.civil import wall_text
     from mainspring.timetable.clocked import Clocked, FireKind
     from mainspring.timetable.cron import cron
     from mainspring.timetable.zones import zone as product_zone
 
-    begin, end = change - 30 * 3600, change + 30 * 3600
+    begin, end = change - reach, change + reach
     matchers = [Matcher(text) for text in expressions]
     differences = []
-    for matcher, expected in walk(matchers, zone, begin, end).items():
+    for matcher, expected in walk(matchers, zone, begin, end, lead).items():
         text = " ".join(matcher.texts)
         source = Clocked(cron(text), product_zone(zone))
         got = []
