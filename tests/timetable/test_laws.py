@@ -122,14 +122,16 @@ def test_a_range_is_what_one_after_the_other_gives(
 ) -> None:
     timetable = compiled(definition)
     whole = timetable.between(after, after + span)
-    instants, at = [], timetable.next_at(after)
+    instants: list[int] = []
+    at = timetable.next_at(after)
     while at is not None and at <= whole.through:
         instants.append(at)
         at = timetable.next_at(at)
     assert sorted({fire.nominal_at for fire in whole.fires}) == instants
     keys = [(fire.nominal_at, fire.sequence) for fire in whole.fires]
     assert keys == sorted(set(keys))
-    pieces, through = [], after
+    pieces: list[int] = []
+    through = after
     while through < whole.through and len(pieces) < 60:
         some = timetable.between(through, whole.through, limit)
         assert some.through > through
