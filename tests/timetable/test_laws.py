@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 from itertools import islice, pairwise
+from typing import Literal
 
 import pytest
 from hypothesis import Phase, given, settings
@@ -61,6 +62,7 @@ def definitions(draw: st.DrawFn, *, rules: int = 3, heeding: bool = True) -> Def
         names = st.lists(st.sampled_from(sorted(CALENDARS)), max_size=2, unique=True)
         modes = st.sampled_from(["exclude", "exclude", "include"])
         heeds = [Heeds(calendar=name, mode=draw(modes)) for name in draw(names)]  # type: ignore[arg-type]
+    moves: list[Literal["skip", "next_business_day", "previous_business_day"]]
     moves = ["skip", "next_business_day", "previous_business_day"]
     elapsed = any(rule.startswith("every") or rule.endswith("Z") for rule in when)
     begin = datetime.fromisoformat(draw(st.sampled_from(BEGINS))).replace(tzinfo=UTC)
@@ -71,7 +73,7 @@ def definitions(draw: st.DrawFn, *, rules: int = 3, heeding: bool = True) -> Def
         dst_gap=draw(st.sampled_from(["policy", "shift", "skip"])),
         dst_fold=draw(st.sampled_from(["first", "second", "both"])),
         calendars=tuple(heeds),
-        on_excluded=draw(st.sampled_from(moves[:1] if elapsed else moves)),  # type: ignore[arg-type]
+        on_excluded=draw(st.sampled_from(moves[:1] if elapsed else moves)),
         starts_at=begin if bounds else None,
         ends_at=begin + bounds if bounds else None,
     )
