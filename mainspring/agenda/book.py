@@ -11,14 +11,22 @@ from mainspring.agenda.effect_keys import Bearer, effect_key
 from mainspring.agenda.spec import Spec, read_spec, timetable_of
 from mainspring.agenda.standing import Cursor, NewFire, Standing
 from mainspring.domain.job import NewJob, Priority
-from mainspring.domain.limits import COUNT_FIRES_MAX, PREVIEW_FIRES_MAX
+from mainspring.domain.limits import COUNT_FIRES_MAX
 from mainspring.domain.schedule import SPAN, Cause, FireRow, Missed, Outcome
 from mainspring.timetable.civil import NEVER
-from mainspring.timetable.timetable import Fire, Timetable
+from mainspring.timetable.timetable import (
+    DST_SKIPPED,
+    EXCLUDED_BY_CALENDAR,
+    Fire,
+    Fires,
+    Timetable,
+)
 
 #: The sequence of a span of nominal times that do not fire at all (gaps, calendars). It has one of
 #: its own because it may begin at the instant at which a span of fires begins.
 SPAN_LEFT_OUT: Final = -3
+#: What calendars take away is counted up to so many; each has to be looked at by itself.
+_LISTED_MAX: Final = 200
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MINUTE_MS: Final = 60_000
 
@@ -88,6 +96,9 @@ class Book:
         self.released_ms = cursor.released_ms
         #: Missed fires that the next job stands for.
         self._owed: _Owed | None = None
+        self._counts: dict[tuple[int, int], int | None] = {}
+        #: No gap and no calendar takes a time away between the cursor and this instant.
+        self._next_left_out = self.timetable.next_not_fired(self.through)
         self.last_job: bytes | None = None
 
     @property
@@ -109,13 +120,26 @@ class Book:
         """Return when a nominal instant is due, with its jitter."""
         return self.timetable.due_ms(self._jitter_name, nominal_at)
 
+    @property
+    def is_full(self) -> bool:
+        """Say whether it has fired as often as it may: no fire is left to decide."""
+        most = self.timetable.bounds.max_fires
+        return most is not None and self.fired >= most
+
     def last_due(self, edge_ms: int) -> int | None:
         """Return the last undecided instant that is due at or before an edge."""
+        if self.is_full:
+            return None
         found = self.timetable.previous_at(edge_ms // 1000 + 1)
         # A fire is due before the next one, so only the last may be due after the edge.
         if found is not None and self.due_ms(found) > edge_ms:
             found = self.timetable.previous_at(found)
         return None if found is None or found <= self.through else found
+
+    def forget_wishes(self, last: int) -> None:
+        """Take back the wishes to leave out instants that pass by anyway, up to this one."""
+        passed = islice(self.timetable.instants(self.through, last), self.skip_next)
+        self.skip_next -= sum(1 for _ in passed)
 
     # --- what becomes of instants -------------------------------------------------------------
 
@@ -125,6 +149,19 @@ class Book:
         owed, self._owed = self._owed, None
         if owed is not None:
             self._rows_of(owed, outcome, note=note)
+
+    def leave_out_of(self, nominal_at: int, fires: int, outcome: Outcome) -> None:
+        """Decide the first so many of the next instant's fires: they become no job."""
+        begun = self.partial
+        self.record(self.timetable.fires_at(nominal_at)[begun : begun + fires], outcome)
+        self.partial += fires
+
+    def undecided_at(self, nominal_at: int) -> list[Fire]:
+        """Return the fires of an instant that nothing was decided about."""
+        fires = self.timetable.fires_at(nominal_at)
+        if not self.partial or nominal_at != self.next_nominal():
+            return fires
+        return fires[self.partial :]
 
     def owe(self, last: int) -> None:
         """Decide every instant up to ``last``: the next job stands for all of them."""
@@ -150,13 +187,21 @@ class Book:
         return job_id
 
     def record(
-        self, fires: Iterable[Fire], outcome: Outcome, *, job_id: bytes | None = None
+        self,
+        fires: Iterable[Fire],
+        outcome: Outcome,
+        *,
+        job_id: bytes | None = None,
+        note: str | None = None,
     ) -> None:
         """Write down fires that become no job of their own."""
         for fire in fires:
             cause = Cause.DST_GAP if fire.is_missed else Cause.SCHEDULE
             due = self.due_ms(fire.nominal_at)
-            self.fires.append(NewFire(self._row(fire, outcome, cause, due, job_id)))
+            row = self._row(fire, outcome, cause, due, job_id)
+            if note is not None:
+                row = msgspec.structs.replace(row, note=note)
+            self.fires.append(NewFire(row))
 
     def advance(self, nominal_at: int) -> None:
         """Every fire up to this instant is decided; those that a gap or calendar took as well."""
@@ -167,8 +212,9 @@ class Book:
 
     def advance_to_now(self) -> None:
         """Pass over the time that has no undecided fire: up to now, or to before the next one."""
-        nominal, now = self.next_nominal(), self.now_ms // 1000
+        nominal, now, partial = self.next_nominal(), self.now_ms // 1000, self.partial
         self.advance(now if nominal is None else min(now, nominal - 1))
+        self.partial = partial
 
     def release_ms(self) -> int:
         """Return when the next caught-up job may be due, and remember it."""
@@ -211,8 +257,11 @@ class Book:
 
     def _count(self, first: int, last: int) -> int | None:
         """Return how many instants there are, or ``None`` for too many to count."""
-        found = sum(1 for _ in islice(self.timetable.instants(first - 1, last), COUNT_FIRES_MAX))
-        return None if found >= COUNT_FIRES_MAX else found
+        if (first, last) not in self._counts:
+            instants = islice(self.timetable.instants(first - 1, last), COUNT_FIRES_MAX)
+            found = sum(1 for _ in instants)
+            self._counts[first, last] = None if found >= COUNT_FIRES_MAX else found
+        return self._counts[first, last]
 
     def _rows_of(
         self,
@@ -224,13 +273,15 @@ class Book:
     ) -> None:
         """Write rows for the fires of one instant, or a span for those of several."""
         first, last, partial = owed
-        if first == last or partial:
-            self.record(self.timetable.fires_at(first)[partial:], outcome, job_id=job_id)
-            if first == last:
-                return
+        if partial and first < last:
+            self._rows_of(_Owed(first, first, partial), outcome, job_id=job_id, note=note)
             following = self.timetable.next_at(first)
             assert following is not None
             first = following
+        if first == last:
+            undecided = self.timetable.fires_at(first)[partial if first == owed.first else 0 :]
+            self.record(undecided, outcome, job_id=job_id, note=note)
+            return
         self.fires.append(
             NewFire(
                 FireRow(
@@ -248,30 +299,28 @@ class Book:
 
     def _left_out(self, after: int, until: int) -> None:
         """Write down the nominal times in a range that gaps and calendars took away."""
-        found = self.timetable.not_fired(after, min(until, NEVER - 1), PREVIEW_FIRES_MAX)
-        alike: list[Fire] = []
-        for fire in found.fires:
-            if alike and fire.reason != alike[-1].reason:
-                self._left_out_rows(alike)
-                alike = []
-            alike.append(fire)
-        if alike:
-            self._left_out_rows(alike, None if found.is_complete else until)
-
-    def _left_out_rows(self, fires: list[Fire], until: int | None = None) -> None:
-        reason = Outcome(fires[0].reason or "")
-        if len(fires) == 1 and until is None:
-            self.record(fires, reason)
+        if until < self._next_left_out:
             return
-        self.fires.append(
-            NewFire(
-                FireRow(
-                    nominal_at=fires[0].nominal_at,
-                    sequence=SPAN_LEFT_OUT,
-                    outcome=reason,
-                    due_ms=fires[0].nominal_at * 1000,
-                    through=fires[-1].nominal_at if until is None else until,
-                    count=len(fires) if until is None else None,
-                )
-            )
-        )
+        until = min(until, NEVER - 1)
+        lost = self.timetable.not_fired(after, until, COUNT_FIRES_MAX, reason=DST_SKIPPED)
+        # One by one: a span of them could begin where one of the calendars' begins.
+        self.record(lost.fires, Outcome.DST_SKIPPED)
+        taken = self.timetable.not_fired(after, until, _LISTED_MAX, reason=EXCLUDED_BY_CALENDAR)
+        if len(taken.fires) == 1 and taken.is_complete:
+            self.record(taken.fires, Outcome.EXCLUDED_BY_CALENDAR)
+        elif taken.fires:
+            self.fires.append(NewFire(_span_of(taken, until)))
+        self._next_left_out = self.timetable.next_not_fired(until)
+
+
+def _span_of(taken: Fires, until: int) -> FireRow:
+    """Return one row for what calendars took away; counted if it could be listed."""
+    first, last = taken.fires[0].nominal_at, taken.fires[-1].nominal_at
+    return FireRow(
+        nominal_at=first,
+        sequence=SPAN_LEFT_OUT,
+        outcome=Outcome.EXCLUDED_BY_CALENDAR,
+        due_ms=first * 1000,
+        through=last if taken.is_complete else until,
+        count=len(taken.fires) if taken.is_complete else None,
+    )

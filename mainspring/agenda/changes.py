@@ -7,9 +7,17 @@ the schedule as it was: nothing is forgotten because somebody changed it at the 
 import msgspec
 
 from mainspring.agenda.book import Book, instant, job_of
-from mainspring.agenda.judge import NewId, advance
+from mainspring.agenda.judge import NewId, advance, as_it_is
 from mainspring.agenda.spec import read_spec
-from mainspring.agenda.standing import Change, Cursor, Live, NewFire, Pause, Ruling, Standing
+from mainspring.agenda.standing import (
+    Change,
+    Live,
+    NewFire,
+    Pause,
+    Ruling,
+    Standing,
+    rolled_back,
+)
 from mainspring.domain.errors import NotFound, WouldOverlap
 from mainspring.domain.ids import show_job
 from mainspring.domain.job import NewJob, Priority
@@ -19,36 +27,8 @@ from mainspring.domain.schedule import (
     FireRow,
     Outcome,
     ScheduleState,
-    Withdrawn,
 )
 from mainspring.domain.states import JobState
-
-_UNDONE = (ScheduleState.EXHAUSTED, ScheduleState.DELETED)
-
-
-def rolled_back(standing: Standing) -> Standing:
-    """Set the cursor back over what was taken back, so that it is decided anew."""
-    taken = standing.withdrawn
-    cursor = standing.cursor
-    through = min([standing.now_ms // 1000, *(row.nominal_at - 1 for row in taken)])
-    if cursor.through <= through and not taken:
-        return standing
-    skipped = {row.nominal_at for row in taken if row.outcome is Outcome.SKIPPED_ON_REQUEST}
-    back = Cursor(
-        through=min(cursor.through, through),
-        partial=0 if taken or cursor.through > through else cursor.partial,
-        fired=max(0, cursor.fired - sum(_was_fired(row) for row in taken)),
-        skip_next=cursor.skip_next + len(skipped),
-        released_ms=cursor.released_ms,
-    )
-    state = standing.state
-    if state is ScheduleState.EXHAUSTED and taken:
-        state = ScheduleState.ACTIVE
-    return msgspec.structs.replace(standing, cursor=back, state=state)
-
-
-def _was_fired(row: Withdrawn) -> int:
-    return int(row.had_job and row.outcome is Outcome.JOB)
 
 
 def create(standing: Standing, new_id: NewId) -> Ruling:
@@ -58,10 +38,22 @@ def create(standing: Standing, new_id: NewId) -> Ruling:
 
 
 def edit(standing: Standing, new_id: NewId, change: Change) -> Ruling:
-    """Settle what is due, then go on with the new version from now on."""
+    """Settle what is due, then go on with the new version from now on.
+
+    What waits for the live job goes on waiting, unless the times are others now: then no rule names
+    it any more. A schedule that was removed stays as it is.
+    """
     before = rolled_back(standing)
+    if before.state is ScheduleState.DELETED:
+        return as_it_is(before)
     settled = _settled(before, new_id)
-    book = _closed(_after(before, settled), new_id, "waited when the schedule was changed")
+    after = _after(before, settled)
+    keeps = _keeps_times(before, change)
+    if keeps:
+        book = Book(after, new_id)
+        book.advance_to_now()
+    else:
+        book = _closed(after, new_id, "waited when the schedule was changed")
     policies = read_spec(change.spec).policies
     # A fire whose instant has passed, but not its delay by jitter, is the new version's, too.
     change = msgspec.structs.replace(
@@ -70,33 +62,31 @@ def edit(standing: Standing, new_id: NewId, change: Change) -> Ruling:
         is_exclusive=policies.is_exclusive,
         pause_after_failures=policies.pause_after_failures,
     )
-    cursor = msgspec.structs.replace(book.cursor, through=change.from_at, partial=0)
-    state = before.state
-    if state in _UNDONE:
-        state = ScheduleState.ACTIVE
+    is_exhausted = before.state is ScheduleState.EXHAUSTED
     renewed = msgspec.structs.replace(
-        _after(before, settled),
+        after,
         spec=change.spec,
         calendars=change.calendars,
         zones=change.zones,
-        cursor=cursor,
-        state=state,
-        waiting=False,
+        cursor=book.cursor if keeps else msgspec.structs.replace(book.cursor, partial=0),
+        state=ScheduleState.ACTIVE if is_exhausted else before.state,
+        waiting=keeps and after.waiting,
     )
-    ruling = advance(renewed, new_id)
-    return msgspec.structs.replace(
-        ruling,
-        fires=(*settled.fires, *book.fires, *ruling.fires),
-        cancel=(*settled.cancel, *ruling.cancel),
-        cancel_by_force=settled.cancel_by_force or ruling.cancel_by_force,
-        change=change,
-        action=f"schedule.{change.what}",
+    ruling = _then(settled, renewed, new_id, tuple(book.fires))
+    return msgspec.structs.replace(ruling, change=change, action=f"schedule.{change.what}")
+
+
+def _keeps_times(standing: Standing, change: Change) -> bool:
+    """Say whether a change leaves it alone when the schedule fires."""
+    return (
+        standing.calendars == change.calendars
+        and read_spec(standing.spec).times == read_spec(change.spec).times
     )
 
 
 def pause(standing: Standing, new_id: NewId, wanted: Pause) -> Ruling:
     """Settle what is due, then fire no more; what was prepared has been taken back."""
-    before = rolled_back(standing)
+    before = _not_removed(standing)
     settled = _settled(before, new_id)
     return msgspec.structs.replace(
         settled,
@@ -111,7 +101,7 @@ def remove(standing: Standing, new_id: NewId, *, cancel_live: bool = False) -> R
     """Settle what is due, then never fire again. The ledger stays."""
     before = rolled_back(standing)
     if before.state is ScheduleState.DELETED:
-        return _as_it_is(before)
+        return as_it_is(before)
     settled = _settled(before, new_id)
     book = _closed(_after(before, settled), new_id, "waited when the schedule was removed")
     live = before.live
@@ -136,35 +126,53 @@ def leave(standing: Standing, new_id: NewId) -> Ruling:
 
 
 def skip_next(standing: Standing, new_id: NewId, count: int) -> Ruling:
-    """Leave out the next so many instants (none: take earlier wishes back)."""
-    before = rolled_back(standing)
-    cursor = msgspec.structs.replace(before.cursor, skip_next=count)
-    wished = msgspec.structs.replace(before, cursor=cursor)
-    ruling = _gone_on(wished, new_id)
+    """Leave out the next so many instants (none: take earlier wishes back).
+
+    The next are those that nothing was decided about: one that waits for the live job is the first.
+    """
+    before = _not_removed(standing)
+    unwished = msgspec.structs.replace(before.cursor, skip_next=0)
+    settled = _settled(msgspec.structs.replace(before, cursor=unwished), new_id)
+    after = _after(before, settled)
+    cursor = msgspec.structs.replace(after.cursor, skip_next=count)
+    ruling = _then(settled, msgspec.structs.replace(after, cursor=cursor), new_id)
     return msgspec.structs.replace(ruling, action="schedule.skip_next")
 
 
 def fire_now(standing: Standing, new_id: NewId, *, despite_overlap: bool = False) -> Ruling:
-    """Fire once by hand, now. It is no fire of the timetable and moves nothing."""
-    before = rolled_back(standing)
-    if before.state is ScheduleState.DELETED:
-        raise NotFound(f"the schedule {before.name} was removed")
+    """Fire once by hand, now. It is no fire of the timetable and moves nothing.
+
+    What is due is settled first, so that no fire of the timetable meets this one unasked.
+    """
+    before = _not_removed(standing)
+    settled = _settled(before, new_id)
+    after = _after(before, settled)
     is_exclusive = read_spec(before.spec).policies.is_exclusive and not despite_overlap
-    if is_exclusive and before.live is not None:
-        raise WouldOverlap(
-            f"{show_job(before.live.id)} of the schedule {before.name} is {before.live.state}, "
-            "and the schedule allows no overlap",
-            hint="wait for it, cancel it, or ask for one beside it with --despite-overlap",
-            details={"job": show_job(before.live.id)},
-        )
+    if is_exclusive and after.live is not None:
+        raise _overlapping(before, after.live)
     by_hand = _by_hand(before, new_id, alone=is_exclusive)
     assert by_hand.job is not None
-    live = before.live
     if is_exclusive:
-        live = _live_of(by_hand.job, before)
-    ruling = _gone_on(msgspec.structs.replace(before, live=live), new_id)
+        after = msgspec.structs.replace(after, live=_live_of(by_hand.job, before))
+    ruling = _then(settled, after, new_id)
     return msgspec.structs.replace(
         ruling, fires=(by_hand, *ruling.fires), action="schedule.fire_now"
+    )
+
+
+def _overlapping(standing: Standing, live: Live) -> WouldOverlap:
+    hint = "wait for it, cancel it, or ask for one beside it with --despite-overlap"
+    if standing.live is None or standing.live.id != live.id:
+        return WouldOverlap(
+            f"a fire of the schedule {standing.name} is due at this moment, "
+            "and the schedule allows no overlap",
+            hint=hint,
+        )
+    return WouldOverlap(
+        f"{show_job(live.id)} of the schedule {standing.name} is {live.state}, "
+        "and the schedule allows no overlap",
+        hint=hint,
+        details={"job": show_job(live.id)},
     )
 
 
@@ -221,10 +229,35 @@ def backfilled_job(
 # --- steps ------------------------------------------------------------------------------------
 
 
+def _not_removed(standing: Standing) -> Standing:
+    """Return it with the cursor set back, or raise: a removed schedule is changed no more."""
+    if standing.state is ScheduleState.DELETED:
+        raise NotFound(f"the schedule {standing.name} was removed")
+    return rolled_back(standing)
+
+
+def _then(
+    settled: Ruling, after: Standing, new_id: NewId, between: tuple[NewFire, ...] = ()
+) -> Ruling:
+    """Go on from a settled ruling, as one ruling with it."""
+    if any(fire.job is not None and fire.job.alone for fire in settled.fires):
+        # Its job is not there before this ruling is carried out: the next look deals with it.
+        going_on = Ruling(cursor=after.cursor, state=after.state, look_at_ms=after.now_ms)
+    else:
+        going_on = _gone_on(after, new_id)
+    return msgspec.structs.replace(
+        going_on,
+        fires=(*settled.fires, *between, *going_on.fires),
+        cancel=tuple(dict.fromkeys((*settled.cancel, *going_on.cancel))),
+        cancel_by_force=settled.cancel_by_force or going_on.cancel_by_force,
+        pause=going_on.pause or settled.pause,
+    )
+
+
 def _settled(standing: Standing, new_id: NewId) -> Ruling:
     """Decide what is due and nothing ahead of it; a schedule that rests stays as it is."""
     if standing.state is not ScheduleState.ACTIVE:
-        return _as_it_is(standing)
+        return as_it_is(standing)
     return advance(standing, new_id, horizon_ms=0)
 
 
@@ -243,18 +276,8 @@ def _closed(standing: Standing, new_id: NewId, note: str) -> Book:
 def _gone_on(standing: Standing, new_id: NewId) -> Ruling:
     """Decide and prepare as always; a schedule that rests stays as it is."""
     if standing.state is not ScheduleState.ACTIVE:
-        return _as_it_is(standing)
+        return as_it_is(standing)
     return advance(standing, new_id)
-
-
-def _as_it_is(standing: Standing) -> Ruling:
-    is_paused = standing.state is ScheduleState.PAUSED
-    return Ruling(
-        cursor=standing.cursor,
-        state=standing.state,
-        look_at_ms=standing.paused_until_ms if is_paused else None,
-        waiting=standing.waiting,
-    )
 
 
 def _after(standing: Standing, ruling: Ruling) -> Standing:

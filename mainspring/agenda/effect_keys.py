@@ -10,7 +10,11 @@ from typing import Final, NamedTuple
 
 from mainspring.domain.errors import InvalidSchedule
 from mainspring.domain.ids import SCHEDULE, show
-from mainspring.domain.limits import KEY_CHARACTERS_MAX
+from mainspring.domain.limits import (
+    KEY_CHARACTERS_MAX,
+    SCHEDULE_CHARACTERS_MAX,
+    TENANT_CHARACTERS_MAX,
+)
 from mainspring.domain.names import suggestion
 from mainspring.timetable.zones import zone
 
@@ -35,7 +39,13 @@ PLACES: Final = {
     "schedule_id": "sch_01JD3M0V5T7QK4C8R2N6W9XYZA",
     "tenant": "default",
 }
-_LONGEST: Final = 160
+#: Of the places whose example is not as long as they get.
+_LONGEST: Final = {
+    "unix": 11,
+    "sequence": 5,
+    "schedule": SCHEDULE_CHARACTERS_MAX,
+    "tenant": TENANT_CHARACTERS_MAX,
+}
 
 
 def check_template(template: str) -> str:
@@ -55,10 +65,12 @@ def check_template(template: str) -> str:
             hint="write a place as {{week}}",
             details={"field": "effect_key", "position": position},
         )
-    if not template or len(rest) + _LONGEST > KEY_CHARACTERS_MAX:
+    places = [found[1] for found in _PLACE.finditer(template)]
+    longest = len(rest) + sum(_LONGEST.get(name, len(PLACES[name])) for name in places)
+    if not template or longest > KEY_CHARACTERS_MAX:
         raise InvalidSchedule(
-            f"effect_key: {len(template)} characters may render to none, or to too many",
-            hint=f"at most {KEY_CHARACTERS_MAX - _LONGEST} characters beside the places",
+            f"effect_key: this renders to as many as {longest} characters",
+            hint=f"1 to {KEY_CHARACTERS_MAX}: a key that is cut is not the fire's own any more",
             details={"field": "effect_key"},
         )
     return template

@@ -12,8 +12,8 @@ from typing import Final
 import msgspec
 
 from mainspring.agenda.book import Book
-from mainspring.agenda.standing import Pause, Ruling, Standing
-from mainspring.domain.limits import HORIZON_SECONDS, PREPARE_FIRES_MAX
+from mainspring.agenda.standing import Pause, Ruling, Standing, rolled_back
+from mainspring.domain.limits import HORIZON_SECONDS, PREPARE_FIRES_MAX, PREVIEW_FIRES_MAX
 from mainspring.domain.schedule import Cause, Outcome, ScheduleState
 from mainspring.domain.states import JobState
 from mainspring.timetable.civil import NEVER
@@ -29,9 +29,8 @@ NewId = Callable[[], bytes]
 
 def advance(standing: Standing, new_id: NewId, *, horizon_ms: int = _HORIZON_MS) -> Ruling:
     """Decide what is due, and prepare what soon will be."""
-    if standing.state is ScheduleState.PAUSED:
-        return _still_paused(standing, new_id, horizon_ms)
-    assert standing.state is ScheduleState.ACTIVE
+    if standing.state is not ScheduleState.ACTIVE:
+        return _resting(standing, new_id, horizon_ms)
     book = Book(standing, new_id)
     policies = book.spec.policies
     limit = policies.pause_after_failures
@@ -42,6 +41,8 @@ def advance(standing: Standing, new_id: NewId, *, horizon_ms: int = _HORIZON_MS)
         # Whether it pauses is known only when the last job has ended: nothing is prepared.
         horizon_ms = 0
     live = standing.live if policies.is_exclusive else None
+    if not _leave_out_wished(book, standing.now_ms + horizon_ms):
+        return _ruling(book, live_due_ms=None if live is None else live.due_ms)
     if live is not None:
         met = _meet(book)
         if met is not None:
@@ -54,13 +55,39 @@ def advance(standing: Standing, new_id: NewId, *, horizon_ms: int = _HORIZON_MS)
     return _ruling(book, cancel=() if live is None else (live.id,), horizon_ms=horizon_ms)
 
 
-def _still_paused(standing: Standing, new_id: NewId, horizon_ms: int) -> Ruling:
+def _leave_out_wished(book: Book, bound_ms: int) -> bool:
+    """Leave out the next instants that somebody asked to; false: there are more for another look.
+
+    They come before anything else is decided: a wish is for the next instants, however late it is
+    when they are looked at.
+    """
+    for _ in range(PREPARE_FIRES_MAX):
+        nominal = book.next_nominal()
+        if not book.skip_next or nominal is None or book.due_ms(nominal) > bound_ms:
+            return True
+        book.leave_out(nominal, Outcome.SKIPPED_ON_REQUEST)
+        book.skip_next -= 1
+    return not book.skip_next
+
+
+def as_it_is(standing: Standing) -> Ruling:
+    """Return the ruling that changes nothing about a schedule that rests."""
+    is_paused = standing.state is ScheduleState.PAUSED
+    return Ruling(
+        cursor=standing.cursor,
+        state=standing.state,
+        look_at_ms=standing.paused_until_ms if is_paused else None,
+        waiting=standing.waiting,
+    )
+
+
+def _resting(standing: Standing, new_id: NewId, horizon_ms: int) -> Ruling:
     """Leave it as it is, or end a pause that was for a while."""
     until = standing.paused_until_ms
-    if until is None or until > standing.now_ms:
-        cursor, state = standing.cursor, standing.state
-        return Ruling(cursor=cursor, state=state, look_at_ms=until, waiting=standing.waiting)
-    return resume(standing, new_id, horizon_ms=horizon_ms)
+    is_paused = standing.state is ScheduleState.PAUSED
+    if is_paused and until is not None and until <= standing.now_ms:
+        return resume(standing, new_id, horizon_ms=horizon_ms)
+    return as_it_is(standing)
 
 
 def resume(
@@ -70,12 +97,19 @@ def resume(
     catch_up: bool = False,
     horizon_ms: int = _HORIZON_MS,
 ) -> Ruling:
-    """End a pause. What was not fired meanwhile was not missed, unless it is to be caught up."""
+    """End a pause. What was not fired meanwhile was not missed, unless it is to be caught up.
+
+    One that is not paused goes on as it was: somebody else was quicker.
+    """
+    standing = rolled_back(standing)
+    if standing.state is not ScheduleState.PAUSED:
+        return advance(standing, new_id, horizon_ms=horizon_ms)
     book = Book(standing, new_id)
     if not catch_up:
         # What is due, not what is nominal: with jitter the last one may still be ahead.
         last = book.last_due(standing.now_ms)
         if last is not None:
+            book.forget_wishes(last)
             book.leave_out(last, Outcome.SKIPPED_PAUSED)
         book.advance_to_now()
     active = msgspec.structs.replace(
@@ -99,14 +133,14 @@ def resume(
 
 
 def _meet(book: Book) -> Ruling | None:
-    """Rule on fires that meet a live job; ``None``: it is replaced, go on as without it."""
+    """Rule on fires that meet a live job; ``None``: it is replaced, or nothing wants its place."""
     standing, overlap = book.standing, book.spec.policies.overlap
     live = standing.live
     assert live is not None
     first = book.next_nominal()
     if first is None or book.due_ms(first) > standing.now_ms:
         return _ruling(book, live_due_ms=live.due_ms)
-    if overlap == "replace":
+    if overlap == "replace" or (overlap == "cancel_running" and not _is_worth_a_job(book)):
         return None
     if overlap == "skip":
         last = book.last_due(standing.now_ms)
@@ -117,6 +151,7 @@ def _meet(book: Book) -> Ruling | None:
         cursor=book.cursor,
         state=ScheduleState.ACTIVE,
         waiting=True,
+        fires=tuple(book.fires),
         cancel=(live.id,) if wanted else (),
     )
 
@@ -124,19 +159,35 @@ def _meet(book: Book) -> Ruling | None:
 # --- late fires -------------------------------------------------------------------------------
 
 
+def _edges(book: Book) -> tuple[int, int]:
+    """Return up to which due instant fires were missed, and up to which they are too old."""
+    policies, standing = book.spec.policies, book.standing
+    missed = standing.now_ms - policies.misfire_threshold_seconds * 1000 - 1
+    if standing.waiting and policies.overlap == "defer":
+        freed = standing.now_ms if standing.freed_ms is None else standing.freed_ms
+        missed = max(missed, min(freed, standing.now_ms))
+    if policies.catchup_window_seconds is None:
+        return missed, 0
+    # Only what was missed can be too old to be caught up, however short the window is.
+    return missed, min(missed, standing.now_ms - policies.catchup_window_seconds * 1000 - 1)
+
+
+def _is_worth_a_job(book: Book) -> bool:
+    """Say whether a due fire will become a job, once there is room for it."""
+    newest = _newest_due(book)
+    missed, expired = _edges(book)
+    is_skipped = book.spec.policies.misfire == "skip" and not book.standing.waiting
+    given_up = book.last_due(missed if is_skipped else expired)
+    return newest is not None and (given_up is None or newest > given_up)
+
+
 def _take_missed(book: Book) -> None:
     policies, standing = book.spec.policies, book.standing
-    expired = None
-    if policies.catchup_window_seconds is not None:
-        edge = standing.now_ms - policies.catchup_window_seconds * 1000 - 1
-        expired = book.last_due(edge)
+    edge, oldest = _edges(book)
+    expired = book.last_due(oldest)
     if expired is not None:
         book.leave_out(expired, Outcome.EXPIRED)
-    edge = standing.now_ms - policies.misfire_threshold_seconds * 1000 - 1
     waited = standing.waiting and policies.overlap == "defer"
-    if waited:
-        freed = standing.now_ms if standing.freed_ms is None else standing.freed_ms
-        edge = max(edge, min(freed, standing.now_ms))
     last = book.last_due(edge)
     if last is None:
         return
@@ -153,8 +204,8 @@ def _take_missed(book: Book) -> None:
 
 def _once(book: Book, last: int) -> None:
     """One job for all that was missed: the next one on time if it is due, else the newest."""
-    following = book.timetable.next_at(last, fired=book.fired)
-    if following is not None and book.due_ms(following) <= book.now_ms:
+    newest = _newest_due(book)
+    if newest is not None and newest > last:
         book.owe(last)
         return
     before = book.timetable.previous_at(last)
@@ -166,16 +217,16 @@ def _once(book: Book, last: int) -> None:
 
 def _each(book: Book, last: int) -> None:
     """One job for each of the newest that were missed, oldest first, so many a minute."""
-    policies = book.spec.policies
-    oldest, fires = last, len(book.timetable.fires_at(last))
-    while fires < policies.max_missed:
-        before = book.timetable.previous_at(oldest)
-        if before is None or before <= book.through:
-            break
-        oldest, fires = before, fires + len(book.timetable.fires_at(before))
+    most = book.spec.policies.max_missed
+    oldest, fires = last, len(book.undecided_at(last))
     before = book.timetable.previous_at(oldest)
+    while fires < most and before is not None and before > book.through:
+        oldest, fires = before, fires + len(book.undecided_at(before))
+        before = book.timetable.previous_at(oldest)
     if before is not None and before > book.through:
         book.leave_out(before, Outcome.DROPPED)
+    if fires > most:
+        book.leave_out_of(oldest, fires - most, Outcome.DROPPED)
     nominal = book.next_nominal()
     while nominal is not None and nominal <= last and _has_room(book):
         _take_instant(book, nominal, Cause.CATCH_UP, due_ms=None)
@@ -187,7 +238,7 @@ def _each(book: Book, last: int) -> None:
 
 def _take_on_time(book: Book, bound_ms: int) -> None:
     if _newest_is_wanted(book):
-        last = book.last_due(book.now_ms)
+        last = _newest_due(book)
         before = None if last is None else book.timetable.previous_at(last)
         if before is not None and before > book.through:
             book.owe(before)
@@ -195,11 +246,19 @@ def _take_on_time(book: Book, bound_ms: int) -> None:
         nominal = book.next_nominal()
         if nominal is None or (due := book.due_ms(nominal)) > bound_ms:
             return
-        if book.skip_next:
-            book.leave_out(nominal, Outcome.SKIPPED_ON_REQUEST)
-            book.skip_next -= 1
-        else:
-            _take_instant(book, nominal, Cause.SCHEDULE, due_ms=due)
+        _take_instant(book, nominal, Cause.SCHEDULE, due_ms=due)
+
+
+def _newest_due(book: Book) -> int | None:
+    """Return the last undecided instant that is due and becomes a job, if any is."""
+    found = book.last_due(book.now_ms)
+    if book.spec.policies.misfire != "skip":
+        return found
+    while found is not None and all(fire.is_missed for fire in book.undecided_at(found)):
+        found = book.timetable.previous_at(found)
+        if found is not None and found <= book.through:
+            found = None
+    return found
 
 
 def _newest_is_wanted(book: Book) -> bool:
@@ -230,8 +289,8 @@ def _take_instant(
     is_exclusive = book.spec.policies.is_exclusive
     wanted = fires if misfire == "fire_all" else fires[:1]
     for fire in wanted:
-        if is_exclusive and book.dues:
-            # The rest of this instant waits for the job that was just made.
+        if (is_exclusive and book.dues) or book.is_full:
+            # The rest of this instant waits for the job that was just made, or is over the maximum.
             return
         _fire(book, fire, cause, due_ms=due_ms)
         if misfire == "fire_all":
@@ -262,16 +321,7 @@ def _ruling(
 ) -> Ruling:
     nominal = book.next_nominal()
     if nominal is None:
-        ends_at = book.timetable.bounds.ends_at
-        if ends_at < NEVER - 1:
-            book.advance(ends_at)
-        return Ruling(
-            cursor=book.cursor,
-            state=ScheduleState.EXHAUSTED,
-            fires=tuple(book.fires),
-            cancel=cancel,
-            cancel_by_force=bool(cancel),
-        )
+        return _ended(book, cancel)
     is_exclusive = book.spec.policies.is_exclusive
     if is_exclusive and book.dues:
         live_due_ms = book.dues[-1]
@@ -292,6 +342,26 @@ def _ruling(
     )
 
 
+def _ended(book: Book, cancel: tuple[bytes, ...]) -> Ruling:
+    """No fire comes any more. What gaps and calendars take away at the end is written down yet."""
+    ends_at = book.timetable.bounds.ends_at
+    look = None
+    if not book.is_full:
+        rest = book.timetable.not_fired(book.through, ends_at, PREVIEW_FIRES_MAX)
+        is_bounded = rest.is_complete or ends_at < NEVER - 1
+        if rest.fires and is_bounded and rest.fires[-1].nominal_at * 1000 > book.now_ms:
+            look = rest.fires[-1].nominal_at * 1000
+        book.advance(min(ends_at, book.now_ms // 1000))
+    return Ruling(
+        cursor=book.cursor,
+        state=ScheduleState.EXHAUSTED if look is None else ScheduleState.ACTIVE,
+        look_at_ms=look,
+        fires=tuple(book.fires),
+        cancel=cancel,
+        cancel_by_force=bool(cancel),
+    )
+
+
 def _look_at(book: Book, due: int, live_due_ms: int | None, horizon_ms: int) -> int:
     """Return when the next fire is worth a look: some time ahead, to prepare it, or when due."""
     now = book.now_ms
@@ -302,6 +372,8 @@ def _look_at(book: Book, due: int, live_due_ms: int | None, horizon_ms: int) -> 
         begins = max(now, live_due_ms)
         soon = begins + max((due - begins) // 2, _PROBE_MS)
         return min(max(soon, due - _ahead(book, horizon_ms)), due)
+    if due <= now:
+        return now
     if len(book.dues) >= PREPARE_FIRES_MAX:
         return max(book.dues[len(book.dues) // 2], now + _PROBE_MS)
     if due - now < horizon_ms * 3 // 2:

@@ -6,7 +6,7 @@ Nominal instants are whole seconds since 1970, everything else is milliseconds.
 import msgspec
 
 from mainspring.domain.job import NewJob
-from mainspring.domain.schedule import FireRow, FireView, ScheduleState, Withdrawn
+from mainspring.domain.schedule import FireRow, FireView, Outcome, ScheduleState, Withdrawn
 from mainspring.domain.states import JobState
 
 
@@ -113,3 +113,28 @@ class Ruling(msgspec.Struct, frozen=True, kw_only=True):
     #: For the audit: what happened, in a word and in JSON text; empty when nobody asked for it.
     action: str = ""
     detail: str = "{}"
+
+
+def rolled_back(standing: Standing) -> Standing:
+    """Set the cursor back over what was taken back, so that it is decided anew."""
+    taken = standing.withdrawn
+    cursor = standing.cursor
+    through = min([standing.now_ms // 1000, *(row.nominal_at - 1 for row in taken)])
+    if cursor.through <= through and not taken:
+        return standing
+    skipped = {row.nominal_at for row in taken if row.outcome is Outcome.SKIPPED_ON_REQUEST}
+    back = Cursor(
+        through=min(cursor.through, through),
+        partial=0 if taken or cursor.through > through else cursor.partial,
+        fired=max(0, cursor.fired - sum(_was_fired(row) for row in taken)),
+        skip_next=cursor.skip_next + len(skipped),
+        released_ms=cursor.released_ms,
+    )
+    state = standing.state
+    if state is ScheduleState.EXHAUSTED and taken:
+        state = ScheduleState.ACTIVE
+    return msgspec.structs.replace(standing, cursor=back, state=state, withdrawn=())
+
+
+def _was_fired(row: Withdrawn) -> int:
+    return int(row.had_job and row.outcome is Outcome.JOB)

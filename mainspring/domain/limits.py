@@ -67,7 +67,7 @@ _ALL: Final = (
     Limit("pause_after_failures_max", 1_000, "Failures in a row that pause a schedule."),
     Limit("backfill_fires_max", 10_000, "Fires that one backfill takes up."),
     Limit("backfill_jobs_max", 100, "Jobs of one backfill that are live at once."),
-    Limit("count_fires_max", 10_000, "Missed fires that are counted; beyond it they are many."),
+    Limit("count_fires_max", 2_000, "Missed fires that are counted; beyond it they are many."),
     Limit("audit_fires_max", 200_000, "Fires of one schedule that one audit computes anew."),
     Limit("audit_items_max", 1_000, "Findings that one audit lists; all of them are counted."),
     Limit("schedule_characters_max", 128, "The name of a schedule or a calendar."),

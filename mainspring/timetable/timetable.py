@@ -161,22 +161,37 @@ class Timetable:
             through = instant
         return Fires(fires, until, is_complete=True)
 
-    def not_fired(self, after: int, until: int, limit: int = PREVIEW_FIRES_MAX) -> Fires:
-        """Return what would have fired but for a gap or a calendar, with the reason."""
+    def not_fired(
+        self,
+        after: int,
+        until: int,
+        limit: int = PREVIEW_FIRES_MAX,
+        *,
+        reason: str | None = None,
+    ) -> Fires:
+        """Return what would have fired but for a gap or a calendar (or one of the two)."""
         fires: list[Fire] = []
         through = after
-        while (instant := self._next_not_fired(through)) <= until:
-            here = self._not_fired_at(instant, limit)
+        while (instant := self.next_not_fired(through, reason)) <= until:
+            here = [
+                fire
+                for fire in self._not_fired_at(instant, limit)
+                if reason is None or fire.reason == reason
+            ]
             if fires and len(fires) + len(here) > limit:
                 return Fires(fires, through, is_complete=False)
             fires += here
             through = instant
         return Fires(fires, until, is_complete=True)
 
-    def _next_not_fired(self, after: int) -> int:
+    def next_not_fired(self, after: int, reason: str | None = None) -> int:
+        """Return the first instant after this one that may have such, else ``NEVER``."""
         after = max(after, self.bounds.starts_at - 1)
-        found = min((source.next_lost(after) for source in self._sources), default=NEVER)
-        found = min([found, *(source.next_at(after) for source in self._dropped)])
+        found = NEVER
+        if reason != EXCLUDED_BY_CALENDAR:
+            found = min((source.next_lost(after) for source in self._sources), default=NEVER)
+        if reason != DST_SKIPPED:
+            found = min([found, *(source.next_at(after) for source in self._dropped)])
         return found if found <= self.bounds.ends_at else NEVER
 
     def _not_fired_at(self, instant: int, limit: int) -> list[Fire]:

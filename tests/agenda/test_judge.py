@@ -1,75 +1,60 @@
-"""The judge on the table of instants of the time semantics; more in the sibling files."""
+"""The judge on the table of instants: what becomes a job under each misfire policy."""
 
 from __future__ import annotations
-
-import itertools
-from datetime import datetime
 
 import msgspec
 import pytest
 
 from mainspring.agenda.judge import advance
-from mainspring.agenda.spec import Spec, Work, spec_text
-from mainspring.agenda.standing import Cursor, Standing
-from mainspring.domain.schedule import ScheduleState
-from mainspring.policies.firing import Policies
-from mainspring.timetable.definition import Definition
+from mainspring.agenda.standing import Cursor, Live
+from mainspring.domain.states import JobState
+from mainspring.timetable.civil import moment
+from tests.agenda.standings import at, ids, spec_of, standing_of
+from tests.timetable.test_instants import SAME, TABLE, Row
 
-#: Rule, zone, after, and what becomes a job under each misfire policy (time of 2024, UTC).
-CASES = [
-    (
-        "0,30 2 * * *",
-        "2024-03-09T12:00Z",
-        {
-            "fire_once": ["03-10T07:00", "03-11T06:00"],
-            "skip": ["03-11T06:00", "03-11T06:30"],
-            "fire_all": ["03-10T07:00", "03-10T07:00", "03-11T06:00"],
-        },
-    ),
-    (
-        "*/20 0-5 * * *",
-        "2024-03-10T06:30Z",
-        {
-            "fire_once": ["03-10T06:40", "03-10T07:00", "03-10T07:20"],
-            "skip": ["03-10T06:40", "03-10T07:00", "03-10T07:20"],
-            "fire_all": ["03-10T06:40", *["03-10T07:00"] * 4, "03-10T07:20"],
-        },
-    ),
-]
+LOOKS_MAX = 400
 
 
-@pytest.mark.parametrize(("rule", "after", "expected"), CASES)
-def test_gaps_become_jobs_by_the_misfire_policy(
-    rule: str, after: str, expected: dict[str, list[str]]
-) -> None:
-    numbers = itertools.count(1)
-    begins = int(datetime.fromisoformat(after).timestamp())
-    for misfire, instants in expected.items():
-        spec = Spec(
-            times=Definition(when=(rule,), zone="America/New_York"),
-            work=Work(kind="k"),
-            policies=msgspec.convert({"misfire": misfire, "overlap": "allow"}, Policies),
+def expected(row: Row, misfire: str, overlap: str) -> list[str]:
+    if misfire == "fire_all" and overlap in ("cancel_running", "replace"):
+        # The newest takes the place of the others.
+        misfire = "fire_once"
+    column = {"fire_once": row.once, "skip": row.regular, "fire_all": row.each}[misfire]
+    return (row.once if column == SAME else column).split()
+
+
+@pytest.mark.parametrize("overlap", ["allow", "defer", "skip", "cancel_running", "replace"])
+@pytest.mark.parametrize("misfire", ["fire_once", "skip", "fire_all"])
+@pytest.mark.parametrize(
+    "row", [pytest.param(row, id=f"{number}") for number, row in enumerate(TABLE, 1)]
+)
+def test_the_table_of_instants(row: Row, misfire: str, overlap: str) -> None:
+    """Every job ends as soon as it is due, and the scheduler looks when it said it would."""
+    begins = at(row.after)
+    spec = spec_of(row.expression, times={"zone": row.zone}, misfire=misfire, overlap=overlap)
+    standing = standing_of(spec, begins, cursor=Cursor(begins))
+    new_id = ids()
+    found: list[str] = []
+    wanted = expected(row, misfire, overlap)
+    last_due = 0
+    for _ in range(LOOKS_MAX):
+        ruling = advance(standing, new_id)
+        for fire in ruling.fires:
+            if fire.job is not None:
+                assert fire.job.nominal_at is not None
+                found.append(f"{fire.job.nominal_at:%Y-%m-%dT%H:%MZ}")
+                last_due = fire.row.due_ms
+        if len(found) >= len(wanted):
+            break
+        now_ms = max(last_due, standing.now_ms) if ruling.waiting else ruling.look_at_ms
+        assert now_ms is not None
+        waits = last_due > now_ms
+        standing = msgspec.structs.replace(
+            standing,
+            cursor=ruling.cursor,
+            waiting=ruling.waiting,
+            now_ms=now_ms,
+            live=Live(b"j" * 16, JobState.SCHEDULED, last_due) if waits else None,
+            freed_ms=last_due,
         )
-        standing = Standing(
-            id=bytes(16),
-            tenant="default",
-            name="s",
-            state=ScheduleState.ACTIVE,
-            version=1,
-            spec=spec_text(spec),
-            cursor=Cursor(begins),
-            zones=202606,
-            now_ms=begins * 1000,
-        )
-        found: list[str] = []
-        while len(found) < len(instants):
-            ruling = advance(standing, lambda: next(numbers).to_bytes(16))
-            found += [
-                f"{fire.job.nominal_at:%m-%dT%H:%M}"
-                for fire in ruling.fires
-                if fire.job is not None
-            ]
-            standing = msgspec.structs.replace(
-                standing, cursor=ruling.cursor, now_ms=ruling.look_at_ms
-            )
-        assert found[: len(instants)] == instants
+    assert found[: len(wanted)] == wanted, moment(begins)
