@@ -69,7 +69,7 @@ def test_nothing_given_is_one_fire_for_what_was_missed_and_no_overlap() -> None:
     ("given", "named"),
     [
         ({"misfire": "fire_twice"}, "fire_once"),
-        ({"overlap": "alow"}, "allow"),
+        ({"overlap": "defer_all"}, "defer"),
         ({"max_mised": 3}, "max_missed"),
     ],
 )

@@ -18,6 +18,7 @@ _UNITS |= {
     "fires",
     "schedules",
     "failures",
+    "findings",
 }
 _COUNTED_BY_THEIR_NAME = {"payload_depth_max", "payload_elements_max"}
 _COUNTED_BY_THEIR_NAME |= {"max_attempts_max", "max_crashes_max", "query_depth_max"}
