@@ -25,7 +25,7 @@ class Control(Part):
         def work(unit: Unit) -> list[CancelResult]:
             results: list[CancelResult] = []
             for part in chunks(list(dict.fromkeys(job_ids))):
-                results += _cancel(unit, part, reason, force=force)
+                results += cancel_jobs(unit, part, reason, force=force)
             detail = {"reason": reason, "force": force}
             changed = [result.job_id for result in results if result.changed]
             _audit_jobs(unit, actor, "cancel", dict.fromkeys(changed, detail))
@@ -59,6 +59,7 @@ class Control(Part):
             unit.change_ids("keep_last_attempts", ids)
             unit.change_ids("revive_jobs", ids, payload=text(payload), now=unit.now_us)
             unit.change_ids("delete_history", ids)
+            unit.change_ids("reopen_fires", ids)
             replaced = {} if payload is None else found
             details: dict[bytes, object] = {
                 job_id: {"replaced": dict(zip(("payload", "payload_ref"), row[1:3], strict=True))}
@@ -86,7 +87,7 @@ class Control(Part):
             values = {"queue": queue, "reason": reason, "actor": actor, "now": unit.now_us}
             changed = unit.change("pause_queue", values) > 0
             if changed:
-                _audit(unit, actor, "pause_queue", [(queue, {"reason": reason} if reason else {})])
+                audit(unit, actor, "pause_queue", [(queue, {"reason": reason} if reason else {})])
             return changed
 
         return await self._engine.write(work)
@@ -95,15 +96,16 @@ class Control(Part):
         def work(unit: Unit) -> bool:
             changed = unit.change("resume_queue", {"queue": queue}) > 0
             if changed:
-                _audit(unit, actor, "resume_queue", [(queue, {})])
+                audit(unit, actor, "resume_queue", [(queue, {})])
             return changed
 
         return await self._engine.write(work)
 
 
-def _cancel(
+def cancel_jobs(
     unit: Unit, job_ids: Sequence[bytes], reason: str, *, force: bool
 ) -> list[CancelResult]:
+    """Cancel jobs that are not final; by force they are final at once."""
     values = {"ids": pack(job_ids), "positions": positions(len(job_ids))}
     found = {
         job_ids[position]: (state, worker)
@@ -153,6 +155,7 @@ def _end(unit: Unit, ids: Sequence[bytes], attempt_state: AttemptState | None, r
         keep_error=True,
         now=unit.now_us,
     )
+    unit.change_ids("close_fires", ids, state=JobState.CANCELLED, now=unit.now_us)
     unit.change_ids("delete_jobs", ids)
 
 
@@ -169,10 +172,11 @@ def forget_jobs(unit: Unit, ids: Sequence[bytes]) -> None:
 
 
 def _audit_jobs(unit: Unit, actor: str, action: str, details: Mapping[bytes, object]) -> None:
-    _audit(unit, actor, action, [(show_job(job_id), told) for job_id, told in details.items()])
+    audit(unit, actor, action, [(show_job(job_id), told) for job_id, told in details.items()])
 
 
-def _audit(unit: Unit, actor: str, action: str, entries: Sequence[tuple[str, object]]) -> None:
+def audit(unit: Unit, actor: str, action: str, entries: Sequence[tuple[str, object]]) -> None:
+    """Write down who did what: an entry a subject, with its detail."""
     if entries:
         told = [(subject, as_json(detail)) for subject, detail in entries]
         values = {"actor": actor, "action": action, "entries": as_json(told), "now": unit.now_us}

@@ -1,7 +1,7 @@
 """Attempts begin and go on: ``DispatchStore`` without ``settle``."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -20,7 +20,7 @@ _PRIORITIES: Final = 4
 #: Before every instant that can be kept: no watermark.
 _ALWAYS_US: Final = -(2**62)
 _names: Final = msgspec.json.Decoder(frozenset[str])
-_states: Final = msgspec.json.Decoder(list[tuple[int, JobState]])
+_found: Final = msgspec.json.Decoder(list[tuple[int, JobState, bool]])
 
 
 class Dispatch(Part):
@@ -76,10 +76,18 @@ class Dispatch(Part):
         return await self._engine.read(work)
 
 
-def find_held(attempts: Sequence[tuple[bytes, int]]) -> Steps[dict[int, JobState]]:
-    """Return the state of those attempts that are held right now, by position: the fence."""
+class HeldNow(NamedTuple):
+    """A job that is held right now."""
+
+    state: JobState
+    #: It is the job of a fire.
+    is_fired: bool
+
+
+def find_held(attempts: Sequence[tuple[bytes, int]]) -> Steps[dict[int, HeldNow]]:
+    """Return those attempts that are held right now, by position: the fence."""
     rows = yield ask("find_held", attempt_values(attempts))
-    return dict(_states.decode(rows[0][0]))
+    return {position: HeldNow(state, fired) for position, state, fired in _found.decode(rows[0][0])}
 
 
 def attempt_values(attempts: Sequence[tuple[bytes, int]]) -> Mapping[str, object]:
@@ -137,12 +145,12 @@ def _pick(unit: Unit, ask: ClaimAsk, lanes: Sequence[Lane]) -> list[Claimed]:
 
 
 def _pulse(unit: Unit, held: Sequence[tuple[bytes, int]]) -> Pulse:
-    states = unit.follow(find_held(held)) if held else {}
+    found = unit.follow(find_held(held)) if held else {}
     return Pulse(
         cancelling=tuple(
-            held[position][0] for position, state in states.items() if state is JobState.CANCELLING
+            held[position][0] for position, now in found.items() if now.state is JobState.CANCELLING
         ),
-        lost=tuple(job_id for position, (job_id, _) in enumerate(held) if position not in states),
+        lost=tuple(job_id for position, (job_id, _) in enumerate(held) if position not in found),
     )
 
 

@@ -45,6 +45,9 @@ class PickedRow(msgspec.Struct, array_like=True, frozen=True):
     effect_key: str | None
     on_exhausted: str | None
     created_at: int
+    #: In hexadecimal; empty where it is the job of no fire.
+    schedule_id: str
+    nominal_at: int | None
 
     def claimed(self, queue: str, priority: int, started_at: datetime, grace_ms: int) -> Claimed:
         """Return the job as it is after ``start_jobs``."""
@@ -69,6 +72,8 @@ class PickedRow(msgspec.Struct, array_like=True, frozen=True):
             effect_key=self.effect_key,
             on_exhausted=self.on_exhausted,
             created_at=from_us(self.created_at),
+            schedule_id=bytes.fromhex(self.schedule_id) or None,
+            nominal_at=from_us_or_none(self.nominal_at),
         )
 
 
@@ -156,6 +161,8 @@ _VIEW_COLUMNS: Final = (
     "progress_done",
     "progress_total",
     "progress_note",
+    "schedule_id",
+    "nominal_at",
 )
 
 
@@ -174,6 +181,7 @@ def job_view(row: Row, now_us: int) -> JobView:
             "started_at": from_us_or_none(values["started_at"]),
             "deadline_at": from_us_or_none(values["deadline_at"]),
             "finished_at": from_us_or_none(values["finished_at"]),
+            "nominal_at": from_us_or_none(values["nominal_at"]),
             "result": raw(values["result"]),
             "error": raw(values["error"]),
         }

@@ -61,17 +61,21 @@ def _settle_part(given: Sequence[Settlement], now_us: int) -> Steps[list[Settled
     by_shape: dict[_Shape, list[Settlement]] = {}
     states: dict[int, JobState] = {}
     taken: set[bytes] = set()
+    fired: set[bytes] = set()
     for position, one in enumerate(given):
         before = held.get(position)
         if before is None or one.job_id in taken:
             continue
         # The first verdict on an attempt counts; a second one finds it closed.
         taken.add(one.job_id)
-        shape = _shape(one, before)
+        if before.is_fired:
+            fired.add(one.job_id)
+        shape = _shape(one, before.state)
         states[position] = shape.state
         by_shape.setdefault(shape, []).append(one)
     for shape, alike in by_shape.items():
         if shape.state in FINAL:
+            yield from _close_fires(shape, alike, fired, now_us)
             yield from _finish(shape, alike, now_us)
         else:
             yield from _free(shape, alike, now_us)
@@ -116,6 +120,15 @@ def _finish(shape: _Shape, alike: Sequence[Settlement], now_us: int) -> Steps[No
         follow_ups = [one.follow_up for one in alike if one.follow_up is not None]
         if follow_ups:
             yield from insert_steps(follow_ups, now_us)
+
+
+def _close_fires(
+    shape: _Shape, alike: Sequence[Settlement], fired: set[bytes], now_us: int
+) -> Steps[None]:
+    """Tell the ledger how jobs of fires ended; others do not pay for it."""
+    ids = [one.job_id for one in alike if one.job_id in fired] if fired else []
+    if ids:
+        yield ask_ids("close_fires", ids, state=shape.state, now=now_us)
 
 
 def _free(shape: _Shape, alike: Sequence[Settlement], now_us: int) -> Steps[None]:

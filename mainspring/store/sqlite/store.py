@@ -3,14 +3,17 @@
 from os import PathLike, fspath
 
 from mainspring.ports.clock import Clock
+from mainspring.store.sqlite.backfills import Backfills
 from mainspring.store.sqlite.connection import MEMORY, Settings
 from mainspring.store.sqlite.control import Control
 from mainspring.store.sqlite.direct import DirectEngine
 from mainspring.store.sqlite.dispatch import Dispatch
 from mainspring.store.sqlite.engine import Engine
 from mainspring.store.sqlite.health import Health
+from mainspring.store.sqlite.ledger import Ledger
 from mainspring.store.sqlite.maintenance import Maintenance
 from mainspring.store.sqlite.queries import Queries
+from mainspring.store.sqlite.schedules import Schedules
 from mainspring.store.sqlite.schema import Schema
 from mainspring.store.sqlite.sessions import Sessions
 from mainspring.store.sqlite.settling import Settling
@@ -19,9 +22,20 @@ from mainspring.store.sqlite.wakeups import SqliteWakeups
 
 
 class SqliteStore(
-    Submission, Dispatch, Settling, Sessions, Control, Queries, Maintenance, Health, Schema
+    Submission,
+    Dispatch,
+    Settling,
+    Sessions,
+    Schedules,
+    Ledger,
+    Backfills,
+    Control,
+    Queries,
+    Maintenance,
+    Health,
+    Schema,
 ):
-    """Implements ``Store``. Methods may be called from any event loop of this process."""
+    """Implements ``Store`` and ``ScheduleStore``, for any event loop of this process."""
 
     def __repr__(self) -> str:
         return f"SqliteStore({self._engine.settings.path})"

@@ -7,8 +7,8 @@ import msgspec
 
 from mainspring.domain.job import Backoff, NewJob, Receipt
 from mainspring.domain.limits import SUBMISSION_KEY_HOURS
-from mainspring.store.sqlite.instants import HOUR_US, due_us
-from mainspring.store.sqlite.packing import as_json, chunks
+from mainspring.store.sqlite.instants import HOUR_US, due_us, to_us
+from mainspring.store.sqlite.packing import as_json, chunks, pack
 from mainspring.store.sqlite.part import Part
 from mainspring.store.sqlite.records import backoff_text
 from mainspring.store.sqlite.uniqueness import find_holders
@@ -101,7 +101,7 @@ def _insert_part(jobs: Sequence[NewJob], now_us: int) -> Steps[list[Receipt]]:
             keys[job.tenant, job.submission_key] = _First(receipt.job_id, _hash_text(job))
             kept.append((job, receipt.job_id))
     yield from _remember_keys(kept, now_us)
-    yield from _insert_fresh(fresh, now_us)
+    yield from insert_fresh(fresh, now_us)
     yield from unique.write(now_us)
     return receipts
 
@@ -132,7 +132,7 @@ def _remember_keys(kept: Sequence[tuple[NewJob, bytes]], now_us: int) -> Steps[N
         )
 
 
-def _insert_fresh(jobs: Sequence[NewJob], now_us: int) -> Steps[None]:
+def insert_fresh(jobs: Sequence[NewJob], now_us: int) -> Steps[None]:
     """Insert jobs whose ids are new: one statement for all that are alike."""
     by_shape: dict[_Shape, list[NewJob]] = {}
     for job in jobs:
@@ -159,4 +159,21 @@ def _insert_fresh(jobs: Sequence[NewJob], now_us: int) -> Steps[None]:
             dues=b"".join(b"%020d" % due_us(job, now_us) for job in alike),
             now=now_us,
             **shape._asdict() | {"backoff": backoff_text(shape.backoff)},
+        )
+    fired = [job for job in jobs if job.schedule_id is not None]
+    if fired:
+        yield from _tie(fired)
+
+
+def _tie(jobs: Sequence[NewJob]) -> Steps[None]:
+    """Write down whose fires jobs are; apart, so that other jobs do not pay for it."""
+    for part in chunks(jobs):
+        yield ask_entries(
+            "tie_jobs",
+            [job.id for job in part],
+            [
+                (None if job.nominal_at is None else to_us(job.nominal_at), int(job.alone))
+                for job in part
+            ],
+            schedules=pack(job.schedule_id or b"" for job in part),
         )

@@ -247,7 +247,7 @@ class FiresOfSuite(Suite):
             await accept(store, held, outcome)
             if outcome is SUCCEEDED:
                 succeeded.append(now)
-        clock.advance(timedelta(days=60))
+        clock.advance(timedelta(days=20))
         keep = {JobState.SUCCEEDED: 1, JobState.DEAD: 1}
         while (await store.apply_retention(keep, limit=MANY))[0]:
             pass

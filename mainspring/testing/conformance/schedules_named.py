@@ -223,7 +223,7 @@ class JudgeNamedSuite(Suite):
         text = spec("* * * * *", pause_after_failures=2)
         schedule = await make_schedule(store, creating, spec=text, pause_after_failures=2)
         worker = await open_worker(store)
-        watching = Watching()
+        watching = Watching(_looking_now)
         counted = []
         for outcome in (FAILED_FOR_GOOD, SUCCEEDED, FAILED_FOR_GOOD, FAILED_FOR_GOOD):
             clock.advance(60)
@@ -233,7 +233,6 @@ class JudgeNamedSuite(Suite):
             counted.append(watching.seen[-1].failures)
         assert counted == [1, 0, 1, 2]
         clock.advance(60)
-        await change(store, schedule, _looking_now)
         await look(store)
         found = await schedule_of(store, schedule)
         assert (found.state, found.paused_by) == (ScheduleState.PAUSED, "scheduler")

@@ -136,12 +136,12 @@ class WaitingSuite(Suite):
         await accept(store, dead, FAILED_FOR_GOOD)
         assert await store.replay([dead.job_id], payload=None, actor="me") == [dead.job_id]
         now = seconds(clock.now())
-        watching = Watching(firing(fire(now + 1, alone=True)))
+        watching = Watching(firing(fire(now - 1, alone=True)))
         judged = await look(store, watching)
         assert (judged.schedules, judged.jobs) == (1, 1)
         assert watching.one.live is None
-        # Both may be live: only one of them is the schedule's exclusive job.
-        assert len(await claim(store, worker)) == 1
+        # Both are live, and only one of them is the schedule's exclusive job.
+        assert len(await claim(store, worker)) == 2
         await change(store, schedule, watching)
         assert watching.seen[-1].live is not None
         await agrees(store, schedule)

@@ -3,13 +3,15 @@ SELECT
     json_group_array(
         json_array(
             hex(id), attempt, kind, tenant, payload, payload_ref, tries, crashes, max_attempts,
-            max_crashes, backoff, timeout_ms, due_at, effect_key, on_exhausted, created_at
+            max_crashes, backoff, timeout_ms, due_at, effect_key, on_exhausted, created_at,
+            hex(schedule_id), nominal_at
         )
     )
 FROM (
     SELECT
         id, attempt, kind, tenant, payload, payload_ref, tries, crashes, max_attempts,
-        max_crashes, backoff, timeout_ms, due_at, effect_key, on_exhausted, created_at
+        max_crashes, backoff, timeout_ms, due_at, effect_key, on_exhausted, created_at,
+        schedule_id, nominal_at
     FROM jobs
     WHERE
         queue = :queue

@@ -1,0 +1,2 @@
+DELETE FROM calendars
+WHERE tenant = :tenant AND name = :name;

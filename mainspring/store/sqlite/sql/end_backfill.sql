@@ -1,0 +1,3 @@
+UPDATE backfills
+SET state = :state
+WHERE id = :id AND state = 'active';

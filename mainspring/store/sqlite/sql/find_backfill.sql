@@ -1,0 +1,3 @@
+SELECT schedule_id, state, fire_count
+FROM backfills
+WHERE id = :id;

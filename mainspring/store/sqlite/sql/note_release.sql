@@ -1,0 +1,3 @@
+UPDATE backfills
+SET released_at = :released_at
+WHERE id = :id;

@@ -1,0 +1,3 @@
+UPDATE schedules
+SET updated_at = :now, updated_by = :actor
+WHERE id = :id;
