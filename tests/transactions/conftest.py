@@ -21,6 +21,8 @@ from tests.transactions.ways import TABLE, WAYS, Way, prepare_django
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_SECONDS = 20.0
+#: A worker imports all the drivers that its app uses, which takes a while on a busy machine.
+START_SECONDS = 50.0
 
 
 def migrate(url: str) -> None:
@@ -108,8 +110,8 @@ class Worker:
             self._log.close()
 
 
-def wait_until(is_so: Callable[[], bool]) -> None:
-    until = time.monotonic() + PATIENCE_SECONDS
+def wait_until(is_so: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> None:
+    until = time.monotonic() + seconds
     while not is_so():
         assert time.monotonic() < until, "nothing came of it"
         time.sleep(0.02)

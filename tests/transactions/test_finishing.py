@@ -13,7 +13,7 @@ from mainspring.client.blocking import Client
 from mainspring.domain.states import JobState
 from mainspring.testing.servers import Databases
 from tests.transactions import finishing
-from tests.transactions.conftest import Worker, migrate, wait_until
+from tests.transactions.conftest import START_SECONDS, Worker, migrate, wait_until
 from tests.transactions.finishing import app
 
 POSTGRES = (
@@ -70,7 +70,10 @@ def running(url: str) -> Iterator[Place]:
     place = Place(url)
     for text in TABLES:
         place.rows(text)
+    schema = "" if url.startswith("sqlite") else "mainspring."
     with Worker(url, "tests.transactions.finishing:app"):
+        # How long it takes to start is no part of how long a job may take.
+        wait_until(lambda: bool(place.rows(f"SELECT 1 FROM {schema}workers")), START_SECONDS)
         yield place
 
 
