@@ -73,6 +73,9 @@ class Codec:
         try:
             bound = self._signature.bind(*args, **kwargs)
         except TypeError as error:
+            for name in kwargs:
+                if name not in self._signature.parameters:
+                    raise self._unknown(name) from None
             raise InvalidPayload(f"{self._kind}: {error}", hint=self.usage()) from None
         payload = _to_json(self._kind, bound.arguments)
         self._read(payload)
@@ -177,6 +180,15 @@ class Codec:
         shown = self._signature.replace(return_annotation=inspect.Signature.empty)
         return f"it takes {self._kind}{shown}"
 
+    def _unknown(self, name: str, pointer: str = "$") -> InvalidPayload:
+        near = difflib.get_close_matches(name, self._struct.__struct_fields__, 1)
+        at = "" if pointer == "$" else f" at {pointer}"
+        return InvalidPayload(
+            f"{self._kind}: there is no parameter {name!r}{at}",
+            hint=(f"did you mean {near[0]!r}? " if near else "") + self.usage(),
+            details={"pointer": pointer, "kind": self._kind},
+        )
+
     def _explain(self, error: Exception) -> InvalidInput:
         text = str(error)
         where = _PATH.search(text)
@@ -189,10 +201,8 @@ class Codec:
                 details={"pointer": pointer, "kind": self._kind},
             )
         if unknown := _UNKNOWN.search(text):
-            near = difflib.get_close_matches(unknown.group(1), self._struct.__struct_fields__, 1)
-            text = f"there is no parameter {unknown.group(1)!r}"
-            hint = f"did you mean {near[0]!r}? {hint}" if near else hint
-        elif missing := _MISSING.search(text):
+            return self._unknown(unknown.group(1), pointer)
+        if missing := _MISSING.search(text):
             text = f"the parameter {missing.group(1)!r} is missing"
         at = "" if pointer == "$" else f" at {pointer}"
         return InvalidPayload(

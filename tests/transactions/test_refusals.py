@@ -1,6 +1,7 @@
 """What cannot work is told in words, and leaves the caller's transaction as it was."""
 
 import sqlite3
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -107,6 +108,13 @@ def test_an_unknown_alias() -> None:
     with pytest.raises(InvalidInput, match="no database 'orderz'") as caught:
         charge.using("orderz").submit(1)
     assert "use one of default" in caught.value.hint
+
+
+def test_an_alias_without_django(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "django.db", raising=False)
+    with pytest.raises(InvalidInput, match="the alias 'default' needs Django") as caught:
+        charge.using("default").submit(1)
+    assert "django.setup()" in caught.value.hint
 
 
 def test_another_kind_of_database() -> None:

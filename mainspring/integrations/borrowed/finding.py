@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from mainspring.domain.errors import InvalidInput
 from mainspring.integrations.borrowed.faces import unusable
 from mainspring.ports.guest import Borrowed
 
@@ -31,6 +32,11 @@ def borrow(given: Any) -> Borrowed:
             return AsyncpgConnection(given)
         case "psycopg" | "psycopg2":
             return _psycopg(given)
+        case _ if isinstance(given, str):
+            raise InvalidInput(
+                f"the alias {given!r} needs Django, which nothing has loaded here",
+                hint="call django.setup() first, or give a connection instead of its alias",
+            )
         case _:
             raise unusable(given, "is no connection whose transaction can be used")
 
