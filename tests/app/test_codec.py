@@ -273,7 +273,7 @@ def test_a_wrong_name_in_a_call_gets_a_suggestion() -> None:
     for args, kwargs, meant in (
         (("a",), {"tims": 2}, "times"),
         ((), {"nmae": "a"}, "name"),
-        ((), {"name": "a", "lowd": 1}, "loud"),
+        ((), {"name": "a", "loudd": 1}, "loud"),
     ):
         with pytest.raises(InvalidPayload, match="greet: there is no parameter '") as caught:
             GREET.encode(args, kwargs)
