@@ -231,15 +231,12 @@ class HandlerOptions(Options, total=False):
     isolated: bool
     #: An attempt that shows no sign of life (progress, log, heartbeat) for so long is stopped.
     heartbeat: str | timedelta | None
-    #: The job that is submitted, in the same transaction, when one of these goes dead; it
-    #: receives a ``Failure``.
-    on_exhausted: "str | Job[..., Any] | None"
 
 
 _HANDLER_NAMES = tuple(dict.fromkeys((*HandlerOptions.__annotations__, *OPTION_NAMES)))
 #: Options that a handler's declaration carries itself; the others are bound to its submissions.
 _DECLARED_FIELDS = frozenset(
-    {"queue", "priority", "timeout_ms", "max_attempts", "max_crashes", "backoff"}
+    {"queue", "priority", "timeout_ms", "max_attempts", "max_crashes", "backoff", "on_exhausted"}
 )
 
 

@@ -11,11 +11,13 @@ from mainspring.app.retries import Retry, check_retry
 from mainspring.app.uniqueness import Unique, check_unique, key_as_unique, unique_key
 from mainspring.domain.errors import InvalidInput, NaiveDatetime, UnknownOption
 from mainspring.domain.job import ON_DUPLICATE, UNIQUE_WHILE
-from mainspring.domain.names import check_choice, suggestion
+from mainspring.domain.limits import KIND_CHARACTERS_MAX
+from mainspring.domain.names import check_choice, check_name, suggestion
 from mainspring.ports.gateway import Submission
 
 if TYPE_CHECKING:
     from mainspring.app.codec import Codec
+    from mainspring.app.declare import Job
 
 
 class Options(TypedDict, total=False):
@@ -38,6 +40,9 @@ class Options(TypedDict, total=False):
     timeout: str | timedelta | None
     max_attempts: int | None
     retry: Retry | None
+    #: The job that is submitted, in the same transaction, when this one goes dead; it receives a
+    #: ``Failure``.
+    on_exhausted: "str | Job[..., Any] | None"
     #: What handlers pass on as their idempotency key; the job's id if not given.
     effect_key: str | None
     tenant: str | None
@@ -93,6 +98,8 @@ def read_options(given: Mapping[str, Any]) -> Chosen:
         fields["priority"] = options["priority"]
     _read_times(options, fields)
     _read_retry(options, fields)
+    if "on_exhausted" in options:
+        fields["on_exhausted"] = _kind("on_exhausted", options["on_exhausted"])
     unique = check_unique(options["unique"]) if "unique" in options else None
     if "unique_while" in options:
         chosen = check_choice("unique_while", options["unique_while"], UNIQUE_WHILE)
@@ -107,6 +114,14 @@ def _text(name: str, given: object) -> str:
     if isinstance(given, str):
         return given
     raise InvalidInput(f"{name}: {given!r} is no text", hint=f'write {name}="..."')
+
+
+def _kind(name: str, given: object) -> str:
+    """Return the kind of a job that is given itself or by its name."""
+    kind = getattr(given, "kind", given)
+    if isinstance(kind, str):
+        return check_name(name, kind, KIND_CHARACTERS_MAX)
+    raise InvalidInput(f"{name}: {given!r} is no job", hint=f'write {name}=job or {name}="kind"')
 
 
 def _members(payload: bytes) -> dict[str, Any]:

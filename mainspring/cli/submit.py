@@ -5,8 +5,9 @@ from typing import Annotated, Final, Literal
 
 from cyclopts import Group, Parameter
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
+from mainspring.app.backoff import exponential
 from mainspring.app.durations import milliseconds
 from mainspring.cli.asking import known_queues, nearest, open_gateway
 from mainspring.cli.options import FLAG, VALUE, Given, Options
@@ -26,6 +27,8 @@ from mainspring.ports.gateway import Accepted, ClientGateway, Submission
 
 _WAIT = Group("Waiting", sort_key=50)
 
+_BACKOFF_DEFAULTS: Final = ("1s", "2", "5m", "0.3")
+_BACKOFF_PARTS: Final = len(_BACKOFF_DEFAULTS)
 While = Literal["live", "waiting"]
 OnDuplicate = Literal["existing", "reject", "replace"]
 #: What ``--columns`` may name: of a submission, or of the job that was waited for.
@@ -63,6 +66,9 @@ async def submit(  # noqa: PLR0913 - a command's options are its arguments
     on_duplicate: OnDuplicate = "existing",
     tenant: Annotated[str | None, VALUE] = None,
     max_attempts: int | None = None,
+    max_crashes: int | None = None,
+    backoff: Annotated[str | None, VALUE] = None,
+    on_exhausted: Annotated[str | None, VALUE] = None,
     timeout: Annotated[str | None, VALUE] = None,
     wait: Annotated[bool, Parameter(group=_WAIT, negative="")] = False,
     follow: Annotated[bool, Parameter(group=_WAIT, negative="")] = False,
@@ -105,6 +111,13 @@ async def submit(  # noqa: PLR0913 - a command's options are its arguments
         On whose behalf.
     max_attempts
         How often it may be tried.
+    max_crashes
+        How often it may take its process down.
+    backoff
+        How long it rests before its next try: initial,factor,cap,jitter, for example 2s or
+        1s,2,5m,0.3; jitter may be full.
+    on_exhausted
+        The kind of the job that follows when this one goes dead.
     timeout
         How long one attempt may take.
     wait
@@ -131,6 +144,9 @@ async def submit(  # noqa: PLR0913 - a command's options are its arguments
         delay_ms=None if delay is None else milliseconds(delay, name="delay"),
         due_at=at,
         max_attempts=max_attempts,
+        max_crashes=max_crashes,
+        backoff=None if backoff is None else _backoff(backoff),
+        on_exhausted=on_exhausted,
         timeout_ms=None if timeout is None else milliseconds(timeout, name="timeout"),
         key=key,
         effect_key=effect_key,
@@ -144,6 +160,24 @@ async def submit(  # noqa: PLR0913 - a command's options are its arguments
     stays = wait or follow or patience is not None
     waiting = Waiting(stays=stays, follow=follow, patience_seconds=patience)
     return await _submit(wanted, members, options, waiting)
+
+
+def _backoff(text: str) -> dict[str, int | float]:
+    """Read ``initial,factor,cap,jitter``; what is left out at the end has its default."""
+    parts = [part.strip() for part in text.split(",")]
+    if len(parts) > _BACKOFF_PARTS:
+        raise InvalidInput(
+            f"backoff: {text!r} has {len(parts)} parts", hint="write initial,factor,cap,jitter"
+        )
+    initial, factor, cap, jitter = (*parts, *_BACKOFF_DEFAULTS[len(parts) :])
+    try:
+        share: float | Literal["full"] = "full" if jitter == "full" else float(jitter)
+        found = exponential(initial, factor=float(factor), cap=cap, jitter=share)
+    except ValueError:
+        raise InvalidInput(
+            f"backoff: {text!r} cannot be read", hint="for example 2s, or 1s,2,5m,0.3"
+        ) from None
+    return asdict(found)
 
 
 def _counted(text: str | None, members: Sequence[str]) -> Sequence[str]:
@@ -201,6 +235,9 @@ async def _check(wanted: Submission, members: Sequence[str], options: Options) -
         "delay_ms": job.delay_ms,
         "due_at": job.due_at,
         "max_attempts": job.max_attempts,
+        "max_crashes": job.max_crashes,
+        "backoff": None if job.backoff is None else asdict(job.backoff),
+        "on_exhausted": job.on_exhausted,
         "timeout_ms": job.timeout_ms,
         "submission_key": job.submission_key,
         "unique_key": job.unique_key,

@@ -81,6 +81,12 @@ def test_retry_of_one_submission() -> None:
     assert wanted.backoff is not None
 
 
+def test_what_follows_a_dead_job_is_chosen_by_kind_or_by_job() -> None:
+    for given in ("plain", plain):
+        assert plain.options(on_exhausted=given).call(1).submission.on_exhausted == "plain"
+    assert plain.call(1).submission.on_exhausted is None
+
+
 _BAD: list[tuple[dict[str, Any], type[InvalidInput], str, str]] = [
     ({"dealy": "5m"}, UnknownOption, "no option 'dealy'", "did you mean delay?"),
     ({"xyz": 1}, UnknownOption, "no option 'xyz'", "use one of queue, priority"),
@@ -92,6 +98,8 @@ _BAD: list[tuple[dict[str, Any], type[InvalidInput], str, str]] = [
     ({"timeout": 3}, InvalidDuration, "timeout: 3", "30s"),
     ({"key": 5}, InvalidInput, "key: 5 is no text", 'key="..."'),
     ({"queue": 5}, InvalidInput, "queue: 5 is no text", 'queue="..."'),
+    ({"on_exhausted": 5}, InvalidInput, "on_exhausted: 5 is no job", "on_exhausted=job"),
+    ({"on_exhausted": "no such"}, InvalidInput, "on_exhausted: 'no such'", "letters"),
     ({"effect_key": b"e"}, InvalidInput, "effect_key: b'e' is no text", "effect_key="),
     ({"unique": ""}, InvalidInput, "unique: ''", "True for equal payloads"),
     ({"unique": ()}, InvalidInput, "unique: ()", "names of parameters"),
