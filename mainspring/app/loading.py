@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from mainspring.app.declare import App
-from mainspring.domain.errors import AppNotLoaded
+from mainspring.domain.errors import AppNotLoaded, MainspringError
 
 _OWN_FOLDER: Final = str(Path(__file__).parent.parent)
 
@@ -33,6 +33,10 @@ def load_app(reference: str) -> App:
                 hint="run from the folder that holds it, or install it",
             ) from error
         raise AppNotLoaded(f"{module_name} cannot be imported: {error}") from error
+    except MainspringError as error:
+        raise AppNotLoaded(
+            f"{module_name} cannot be imported: {error}{_where(error)}", hint=error.hint
+        ) from error
     except (Exception, SystemExit) as error:
         raise AppNotLoaded(
             f"{module_name} cannot be imported: {type(error).__name__}: {error}{_where(error)}",

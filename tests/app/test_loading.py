@@ -50,6 +50,13 @@ def test_several_apps_need_a_name(write: Write) -> None:
     assert caught.value.hint == "name it: shop_c:app"
 
 
+def test_a_slip_in_a_declaration_keeps_its_own_hint(write: Write) -> None:
+    write("shop_h.py", _APP + "app = App('h')\n@app.job\ndef pay() -> None: ...\n")
+    with pytest.raises(AppNotLoaded, match=r"app.job takes options by name.*shop_h.py") as caught:
+        load_app("shop_h:app")
+    assert "@app.job()" in caught.value.hint
+
+
 @pytest.mark.parametrize(
     ("text", "reference", "words"),
     [
