@@ -9,57 +9,16 @@ that a backfill took up may lie in the span that left it out.
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from itertools import pairwise
-from typing import Final, Literal
-
-import msgspec
+from typing import Final
 
 from mainspring.agenda.book import SPAN_LEFT_OUT
 from mainspring.agenda.spec import timetable_of
+from mainspring.domain.audit import Audited, Finding, FindingKind
 from mainspring.domain.limits import AUDIT_FIRES_MAX, AUDIT_ITEMS_MAX, PREVIEW_FIRES_MAX
 from mainspring.domain.schedule import SPAN, Cause, FireView, Outcome, VersionView
 from mainspring.timetable.civil import NEVER, moment
 from mainspring.timetable.timetable import Fire, Timetable
-
-FindingKind = Literal["gap", "double", "unexpected"]
-
-
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """Where ledger and timetable disagree."""
-
-    kind: FindingKind
-    nominal_at: datetime
-    sequence: int
-    #: What is wrong, as a sentence.
-    detail: str
-    #: The wall time by the rule, where the rule names the instant.
-    local: str = ""
-
-
-class Audited(msgspec.Struct, frozen=True, kw_only=True):
-    """What an audit found in a range of instants (after one, up to another)."""
-
-    after: datetime
-    through: datetime
-    #: Nominal fires, with those that clock changes and calendars took away.
-    expected: int
-    #: Those of them that the ledger accounts for exactly once.
-    accounted: int
-    #: How many ended how.
-    outcomes: dict[str, int]
-    gaps: int
-    doubles: int
-    unexpected: int
-    #: The first of them.
-    findings: tuple[Finding, ...]
-    #: False: there was more than one audit looks at; go on from ``through``.
-    is_complete: bool = True
-
-    @property
-    def is_clean(self) -> bool:
-        """Say whether ledger and timetable agree."""
-        return not (self.gaps or self.doubles or self.unexpected)
 
 
 def audit(

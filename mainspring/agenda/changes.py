@@ -6,7 +6,7 @@ the schedule as it was: nothing is forgotten because somebody changed it at the 
 
 import msgspec
 
-from mainspring.agenda.book import Book, instant, job_of
+from mainspring.agenda.book import Book, instant_of_ms, job_of
 from mainspring.agenda.judge import NewId, advance, as_it_is
 from mainspring.agenda.spec import read_spec
 from mainspring.agenda.standing import (
@@ -177,16 +177,22 @@ def _overlapping(standing: Standing, live: Live) -> WouldOverlap:
 
 
 def _by_hand(standing: Standing, new_id: NewId, *, alone: bool) -> NewFire:
-    at = standing.now_ms / 1000
+    asked_ms = standing.now_ms
+    taken = {row.nominal_at for row in standing.rows if row.sequence == MANUAL}
+    while instant_of_ms(asked_ms) in taken:
+        # Somebody else asked within the same millisecond.
+        asked_ms += 1
     job_id = new_id()
-    job = job_of(standing, job_id, standing.now_ms // 1000, due_ms=standing.now_ms)
+    job = job_of(standing, job_id, asked_ms // 1000, due_ms=standing.now_ms)
     key = job.effect_key
     if read_spec(standing.spec).work.effect_key is None:
         # Two fires by hand within a second are two effects.
-        key = f"{key}.{standing.now_ms % 1000:03}"
-    job = msgspec.structs.replace(job, nominal_at=instant(at), effect_key=key, alone=alone)
+        key = f"{key}.{asked_ms % 1000:03}"
+    job = msgspec.structs.replace(
+        job, nominal_at=instant_of_ms(asked_ms), effect_key=key, alone=alone
+    )
     row = FireRow(
-        nominal_at=at,
+        nominal_at=asked_ms / 1000,
         sequence=MANUAL,
         outcome=Outcome.JOB,
         cause=Cause.MANUAL,

@@ -9,7 +9,7 @@ b'{"order_id":7}'
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
 from datetime import timedelta
 from typing import Any, Concatenate, Generic, Never, ParamSpec, TypeVar, Unpack, cast, overload
@@ -21,12 +21,22 @@ from mainspring.app.handlers import Handler, handler_info, heartbeat_ms, mode_of
 from mainspring.app.handles import Handle, naming_duplicates
 from mainspring.app.middleware import Middleware
 from mainspring.app.options import NOTHING, OPTION_NAMES, Chosen, Options, read_options
+from mainspring.app.payloads import encoded
+from mainspring.app.schedules import (
+    ScheduleOptions,
+    When,
+    calendar_draft,
+    read_schedule_options,
+    rules_of,
+    schedule_draft,
+)
 from mainspring.app.transaction import Finisher
 from mainspring.domain.errors import Conflict, InvalidInput, UnknownOption
-from mainspring.domain.job import HandlerInfo
+from mainspring.domain.job import DEFAULT_TENANT, HandlerInfo
 from mainspring.domain.names import suggestion
 from mainspring.ports.door import Door
 from mainspring.ports.gateway import Accepted, Submission
+from mainspring.ports.scheduling import CalendarDraft, ScheduleDraft
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -240,6 +250,24 @@ _DECLARED_FIELDS = frozenset(
 )
 
 
+class Recurring:
+    """What ``app.schedule`` makes of a job when it decorates one."""
+
+    def __init__(self, declare: Callable[["Job[..., Any]"], object]) -> None:
+        """Declare with ``declare`` whatever is decorated."""
+        self._declare_for = declare
+
+    def __call__(self, job: Job[P, R], /) -> Job[P, R]:
+        """Declare the schedule of a job that needs no arguments; return the job."""
+        given: object = job
+        if not isinstance(given, Job):
+            raise InvalidInput(
+                "app.schedule decorates a job", hint="write it above @app.job(), not below"
+            )
+        self._declare_for(cast("Job[..., Any]", job))
+        return job
+
+
 class App:
     """Handlers with their defaults. Opens nothing; any number may live in one process."""
 
@@ -260,6 +288,9 @@ class App:
         self.lifespan = _lifespan(lifespan)
         self.middleware = _middleware(middleware)
         self.handlers: dict[str, Handler] = {}
+        #: What ``mainspring deploy`` reconciles.
+        self.schedules: dict[str, ScheduleDraft] = {}
+        self.calendars: dict[str, CalendarDraft] = {}
         self._doors: list[Door] = []
 
     # --- Declaring ------------------------------------------------------------------------------
@@ -317,6 +348,83 @@ class App:
         self.handlers[name] = handler
         return Job(function, handler, self, chosen=chosen)
 
+    @overload
+    def schedule(
+        self, name: str, when: When, work: Call[Any], /, **options: Unpack[ScheduleOptions]
+    ) -> ScheduleDraft: ...
+
+    @overload
+    def schedule(
+        self,
+        name: str,
+        when: When,
+        work: str,
+        payload: Mapping[str, Any] | None = None,
+        /,
+        **options: Unpack[ScheduleOptions],
+    ) -> ScheduleDraft: ...
+
+    @overload
+    def schedule(
+        self, name: str, when: When, /, **options: Unpack[ScheduleOptions]
+    ) -> Recurring: ...
+
+    def schedule(
+        self,
+        name: str,
+        when: When,
+        work: Call[Any] | str | None = None,
+        payload: Mapping[str, Any] | None = None,
+        /,
+        **options: Unpack[ScheduleOptions],
+    ) -> ScheduleDraft | Recurring:
+        """Declare a schedule; ``mainspring deploy`` brings it into the store.
+
+        >>> app.schedule("nightly", "0 2 * * *", report.call(kind="daily"), zone="Europe/Berlin")
+
+        Without work it decorates a job that needs no arguments:
+
+        >>> @app.schedule("tidy", "every 15m")
+        ... @app.job()
+        ... async def tidy() -> None: ...
+        """
+        if work is None:
+            rules_of(when)
+            read_schedule_options(options)
+            return Recurring(lambda job: self._add_schedule(name, when, job.call(), None, options))
+        return self._add_schedule(name, when, work, payload, options)
+
+    def calendar(
+        self,
+        name: str,
+        entries: Sequence[str],
+        /,
+        *,
+        business_days: str = "MON-FRI",
+        tenant: str = DEFAULT_TENANT,
+    ) -> CalendarDraft:
+        """Declare a calendar: days that schedules leave out, or keep to.
+
+        >>> app.calendar("holidays", ["12-25", "2027-04-05", "2027-12-24T18:00..2027-12-27T06:00"])
+        """
+        draft = calendar_draft(name, entries, business_days=business_days, tenant=tenant)
+        _check_new("calendar", name, self.calendars)
+        self.calendars[name] = draft
+        return draft
+
+    def _add_schedule(
+        self,
+        name: str,
+        when: When,
+        work: Call[Any] | str,
+        payload: Mapping[str, Any] | None,
+        options: ScheduleOptions,
+    ) -> ScheduleDraft:
+        draft = schedule_draft(name, when, work_of(work, payload), options)
+        _check_new("schedule", name, self.schedules)
+        self.schedules[name] = draft
+        return draft
+
     # --- Where submissions go -------------------------------------------------------------------
 
     @property
@@ -363,6 +471,30 @@ class App:
     def __repr__(self) -> str:
         """Name the app and count its handlers."""
         return f"<App {self.name} with {len(self.handlers)} handlers>"
+
+
+def work_of(work: object, payload: Any = None) -> Submission:
+    """Return what the fires of a schedule submit: a call, or a kind by its name with a payload."""
+    if isinstance(work, Call):
+        if payload is not None:
+            raise InvalidInput(
+                "payload: the call has its arguments already", hint=f"write {work.job.kind}.call"
+            )
+        submission: Submission = work.submission
+        return submission
+    if not isinstance(work, str):
+        hint = "write job.call(...), or the name of a kind with a payload"
+        if isinstance(work, Job):
+            hint = f"write {work.kind}.call(...)"
+        raise InvalidInput(f"{work!r} is no call", hint=hint)
+    return Submission(kind=work, payload=encoded({} if payload is None else payload))
+
+
+def _check_new(what: str, name: str, known: Collection[str]) -> None:
+    if name in known:
+        raise InvalidInput(
+            f"the {what} {name!r} is declared twice", hint="give one of them another name"
+        )
 
 
 def _name(name: object) -> str:

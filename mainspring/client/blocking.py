@@ -13,6 +13,7 @@ from mainspring.app.options import Options
 from mainspring.app.results import Duration
 from mainspring.client import questions
 from mainspring.client.batches import Completing, chunks, with_handles
+from mainspring.client.blocking_schedules import BlockingCalendars, BlockingSchedules
 from mainspring.client.finding import BlockingSearch, Search, operation
 from mainspring.client.following import Event, Following
 from mainspring.domain.errors import MainspringError
@@ -295,6 +296,8 @@ class Client:
         self.workers = BlockingWorkers(door)
         self.handlers = BlockingHandlers(door)
         self.files = BlockingFiles(door)
+        self.schedules = BlockingSchedules(door)
+        self.calendars = BlockingCalendars(door)
 
     @overload
     def submit(self, wanted: Call[R], /, **options: Unpack[Options]) -> Handle[R]: ...

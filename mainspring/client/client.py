@@ -21,6 +21,7 @@ from mainspring.client import questions
 from mainspring.client.batches import Completing, chunks, with_handles
 from mainspring.client.finding import AsyncSearch, Search, operation
 from mainspring.client.following import Event, Following
+from mainspring.client.schedules import AsyncCalendars, AsyncSchedules
 from mainspring.domain.errors import MainspringError
 from mainspring.domain.job import AttemptView, HandlerInfo, JobView, Page, QueueView, WorkerView
 from mainspring.domain.limits import BULK_JOBS_MAX, SUBMIT_JOBS_MAX
@@ -302,6 +303,8 @@ class AsyncClient:
         self.workers = AsyncWorkers(door)
         self.handlers = AsyncHandlers(door)
         self.files = AsyncFiles(door)
+        self.schedules = AsyncSchedules(door)
+        self.calendars = AsyncCalendars(door)
 
     @overload
     async def submit(self, wanted: Call[R], /, **options: Unpack[Options]) -> Handle[R]: ...

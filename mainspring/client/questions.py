@@ -3,15 +3,14 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-import msgspec
-
 from mainspring.app.codec import Codec
-from mainspring.app.declare import Call, Job
+from mainspring.app.declare import Call, work_of
 from mainspring.app.files import FileRef
 from mainspring.app.handles import Handle, cancel_job
 from mainspring.app.options import read_options
+from mainspring.app.payloads import encoded
 from mainspring.app.results import Duration, wait_for_end
-from mainspring.domain.errors import InvalidInput, InvalidPayload, NotFound
+from mainspring.domain.errors import InvalidInput, NotFound
 from mainspring.domain.ids import WORKER, parse, parse_job
 from mainspring.domain.job import (
     AttemptView,
@@ -25,7 +24,6 @@ from mainspring.domain.job import (
 from mainspring.domain.limits import PAGE_ITEMS_MAX
 from mainspring.domain.names import check_choice, check_range, suggestion
 from mainspring.domain.outcome import LogLine
-from mainspring.domain.payload import check_finite
 from mainspring.domain.states import JobState
 from mainspring.ports.door import Asking, Door
 from mainspring.ports.gateway import Accepted, ClientGateway, Submission
@@ -35,19 +33,11 @@ _STATES = tuple(state.value for state in JobState)
 
 def submission_of(wanted: Call[Any] | str, payload: Any, options: Mapping[str, Any]) -> Submission:
     """Return what to submit: a call as it is, or a kind by its name with payload and options."""
+    if isinstance(wanted, Call) and payload is None and options:
+        return wanted.options(**options).submission
+    submission = work_of(wanted, payload)
     if isinstance(wanted, Call):
-        if payload is not None:
-            raise InvalidInput(
-                "payload: the call has its arguments already", hint=f"write {wanted.job.kind}.call"
-            )
-        return (wanted.options(**options) if options else wanted).submission
-    given: object = wanted
-    if not isinstance(given, str):
-        hint = "write job.call(...), or the name of a kind with a payload"
-        if isinstance(given, Job):
-            hint = f"write {given.kind}.call(...)"
-        raise InvalidInput(f"{given!r} is no call", hint=hint)
-    submission = Submission(kind=wanted, payload=encoded({} if payload is None else payload))
+        return submission
     return read_options(options).applied(submission, None)
 
 
@@ -59,19 +49,6 @@ def codec_of(wanted: Call[Any] | str) -> Codec | None:
 def handle(door: Door, accepted: Accepted, codec: Codec | None) -> Handle[Any]:
     """Return a handle of what was accepted."""
     return Handle(door, accepted.job_id, codec=codec, created=accepted.created)
-
-
-def encoded(payload: Any) -> bytes:
-    """Return a payload as JSON text; what JSON cannot hold is refused, not bent."""
-    if isinstance(payload, bytes):
-        return payload
-    check_finite(payload)
-    try:
-        return msgspec.json.encode(payload)
-    except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise InvalidPayload(
-            f"the payload: {error}", hint="use values that JSON can hold"
-        ) from None
 
 
 def get(job_id: str) -> Asking[JobView]:

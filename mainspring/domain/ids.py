@@ -15,9 +15,10 @@ WorkerId = NewType("WorkerId", bytes)
 JOB: Final = "job"
 WORKER: Final = "wrk"
 SCHEDULE: Final = "sch"
+BACKFILL: Final = "bfl"
 DAG: Final = "dag"
 DAG_RUN: Final = "run"
-PREFIXES: Final = frozenset({JOB, WORKER, SCHEDULE, DAG, DAG_RUN})
+PREFIXES: Final = frozenset({JOB, WORKER, SCHEDULE, BACKFILL, DAG, DAG_RUN})
 
 _ALPHABET: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 # Crockford's reading rules: people type O for 0 and I or L for 1, in either case.

@@ -71,6 +71,7 @@ _ALL: Final = (
     Limit("audit_fires_max", 200_000, "Fires of one schedule that one audit computes anew."),
     Limit("audit_items_max", 1_000, "Findings that one audit lists; all of them are counted."),
     Limit("schedule_characters_max", 128, "The name of a schedule or a calendar."),
+    Limit("note_characters_max", 1_000, "The note of a schedule, or the reason of a pause."),
     Limit("ledger_days", 400, "How long the ledger keeps what became of a fire."),
     Limit("submission_key_hours", 24, "How long a submission key is remembered."),
 )
@@ -133,5 +134,6 @@ COUNT_FIRES_MAX: Final = LIMITS["count_fires_max"].default
 AUDIT_FIRES_MAX: Final = LIMITS["audit_fires_max"].default
 AUDIT_ITEMS_MAX: Final = LIMITS["audit_items_max"].default
 SCHEDULE_CHARACTERS_MAX: Final = LIMITS["schedule_characters_max"].default
+NOTE_CHARACTERS_MAX: Final = LIMITS["note_characters_max"].default
 LEDGER_DAYS: Final = LIMITS["ledger_days"].default
 SUBMISSION_KEY_HOURS: Final = LIMITS["submission_key_hours"].default

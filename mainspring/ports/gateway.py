@@ -7,7 +7,7 @@ wire; workers and clients cannot tell.
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -28,6 +28,9 @@ from mainspring.domain.limits import BULK_JOBS_MAX
 from mainspring.domain.outcome import LogLine, Progress, Report
 from mainspring.domain.states import JobState
 from mainspring.ports.store import Beat, CancelResult, ClaimAsk, Pulse
+
+if TYPE_CHECKING:
+    from mainspring.ports.scheduling import ScheduleGateway
 
 
 class WorkerGateway(Protocol):
@@ -189,6 +192,11 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
 
 class ClientGateway(Protocol):
     """All that a client can ask for: the same over a store and over a server."""
+
+    @property
+    def schedules(self) -> "ScheduleGateway":
+        """Return the part that is about schedules."""
+        ...
 
     async def submit(self, wanted: Sequence[Submission]) -> list[Accepted]:
         """Validate all, then insert all in one transaction; nothing is inserted if one is bad.

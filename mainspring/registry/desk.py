@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
 import msgspec
 
@@ -13,7 +13,6 @@ from mainspring.domain.errors import (
     InvalidInput,
     MainspringError,
     NotFound,
-    OutcomeUnknown,
 )
 from mainspring.domain.ids import show_job
 from mainspring.domain.job import (
@@ -32,6 +31,7 @@ from mainspring.domain.job import (
 from mainspring.domain.limits import (
     DELAY_SECONDS_MAX,
     INLINE_BYTES_MAX,
+    INTERVAL_SECONDS_MIN,
     PAGE_ITEMS_MAX,
     PAYLOAD_BYTES_MAX,
     TREND_ITEMS_MAX,
@@ -55,10 +55,13 @@ from mainspring.ports.store import (
 from mainspring.registry import finding
 from mainspring.registry.acceptance import accepted, check_count, offloaded
 from mainspring.registry.coalesce import Coalescer
+from mainspring.registry.settling import settled
 from mainspring.registry.validate import Forms, check_schema, with_index
 
-#: How long an unknown outcome is asked about before the caller is told that it is unknown.
-_SETTLE_SECONDS: Final = 30.0
+if TYPE_CHECKING:
+    from mainspring.registry.schedule_questions import SchedulingStore
+    from mainspring.registry.scheduling import ScheduleDesk
+
 _HANDLERS_SECONDS: Final = 2.0
 _REFERENCE_MARKS: Final = 2
 _FIRST_POLL_SECONDS: Final = 0.02
@@ -93,6 +96,7 @@ class FrontDesk:
         new_id: Callable[[], bytes],
         inline_bytes: int = INLINE_BYTES_MAX,
         payload_bytes: int = PAYLOAD_BYTES_MAX,
+        seconds_min: int = INTERVAL_SECONDS_MIN,
     ) -> None:
         """Keep payloads over ``inline_bytes`` in ``blobs``; name new jobs with ``new_id``."""
         self._store = store
@@ -103,6 +107,24 @@ class FrontDesk:
         self._coalescer = Coalescer(store)
         self._handlers: Mapping[str, HandlerInfo] = {}
         self._handlers_until = float("-inf")
+        self._seconds_min = seconds_min
+        self._schedules: ScheduleDesk | None = None
+
+    @property
+    def schedules(self) -> "ScheduleDesk":
+        """Return the desk for schedules; made when first asked for."""
+        if self._schedules is None:
+            # Imported late: most clients only submit, and rules of time are much to load.
+            from mainspring.registry.scheduling import ScheduleDesk
+
+            self._schedules = ScheduleDesk(
+                cast("SchedulingStore", self._store),
+                new_id=self._new_id,
+                validated=self._validated,
+                seconds_min=self._seconds_min,
+                payload_bytes=min(self._inline_bytes or INLINE_BYTES_MAX, self._payload_bytes),
+            )
+        return self._schedules
 
     async def submit(self, wanted: Sequence[Submission]) -> list[Accepted]:
         """Validate all, then insert all, then answer."""
@@ -368,34 +390,24 @@ class FrontDesk:
 
     async def _insert(self, jobs: Sequence[NewJob]) -> list[Receipt]:
         """Insert; after an unknown outcome ask again, by the same ids, until it is known."""
-        until = monotonic() + _SETTLE_SECONDS
-        rest = 0.05
-        try:
-            return await self._coalescer.submit(jobs)
-        except OutcomeUnknown as error:
-            unknown: MainspringError = error
-        while monotonic() < until:
-            await pause_seconds(rest)
-            rest = min(rest * 2, 1.0)
-            try:
-                receipts = await self._store.submit(jobs, repeated=True)
-                # What is found under the id that was made here, was made by the first try.
-                return [
-                    msgspec.structs.replace(receipt, created=True)
-                    if receipt.job_id == job.id
-                    else receipt
-                    for receipt, job in zip(receipts, jobs, strict=True)
-                ]
-            except MainspringError as error:
-                if error.exit_code != OutcomeUnknown.exit_code:
-                    raise
-                unknown = error
-        raise OutcomeUnknown(
-            f"the store did not answer for {_SETTLE_SECONDS:g} s: {unknown}",
+
+        async def again() -> list[Receipt]:
+            receipts = await self._store.submit(jobs, repeated=True)
+            # What is found under the id that was made here, was made by the first try.
+            return [
+                msgspec.structs.replace(receipt, created=True)
+                if receipt.job_id == job.id
+                else receipt
+                for receipt, job in zip(receipts, jobs, strict=True)
+            ]
+
+        return await settled(
+            lambda: self._coalescer.submit(jobs),
+            again,
             hint="submit again with the same key, or look for "
             + ", ".join(show_job(job.id) for job in jobs[:3]),
             details={"job_ids": [show_job(job.id) for job in jobs]},
-        ) from unknown
+        )
 
     async def _check_replacement(self, job_ids: Sequence[bytes], payload: bytes) -> None:
         body = check(payload, bytes_max=self._payload_bytes)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mainspring.agenda import changes
-from mainspring.agenda.audit import Audited, audit
+from mainspring.agenda.audit import audit
 from mainspring.agenda.judge import resume
 from mainspring.agenda.spec import Spec, read_spec
 from mainspring.domain.schedule import MANUAL, Cause, FireView, Outcome, ScheduleState
@@ -21,6 +21,8 @@ from tests.agenda.ledger import Ledger
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from mainspring.domain.audit import Audited
 
 #: Two days before the clocks of New York go forward.
 BEGIN = int(datetime(2027, 3, 12, tzinfo=UTC).timestamp())
