@@ -36,6 +36,7 @@ from mainspring.domain.job import (
 )
 from mainspring.domain.outcome import LogLine, Progress
 from mainspring.domain.states import JobState
+from mainspring.ports.schedules import ScheduleStore
 
 
 class Lane(msgspec.Struct, frozen=True):
@@ -423,6 +424,7 @@ class Store(
     SessionStore,
     ControlStore,
     QueryStore,
+    ScheduleStore,
     MaintenanceStore,
     HealthStore,
     SchemaStore,

@@ -7,7 +7,7 @@ import pytest
 from mainspring.ports.store import Store
 from mainspring.store.sqlite import open_direct
 from mainspring.testing.clock import SettableClock
-from mainspring.testing.conformance.binding import EVERY_SUITE, SCHEDULE_SUITES, bound
+from mainspring.testing.conformance.binding import bound
 
 
 @pytest.fixture
@@ -23,4 +23,4 @@ async def store(empty_store: Store) -> Store:
     return empty_store
 
 
-globals().update(bound(__name__, EVERY_SUITE + SCHEDULE_SUITES))
+globals().update(bound(__name__))

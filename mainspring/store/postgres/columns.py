@@ -31,6 +31,9 @@ def columns(jobs: Sequence[NewJob], at: datetime | None) -> dict[str, object]:
         "effect_keys": unless_empty(column["effect_key"]),
         "submission_keys": unless_empty(column["submission_key"]),
         "unique_keys": unless_empty(column["unique_key"]),
+        "schedule_ids": unless_empty(column["schedule_id"]),
+        "nominal_ats": unless_empty(column["nominal_at"]),
+        "alone_each": column["alone"] if any(column["alone"]) else (),
         "unique_whiles": (),
         "unique_while": None,
     }

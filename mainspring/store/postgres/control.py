@@ -7,12 +7,12 @@ from typing import Final
 from mainspring.domain.ids import show_job
 from mainspring.domain.states import JobState
 from mainspring.ports.store import CancelResult
+from mainspring.store.postgres.auditing import audit
 from mainspring.store.postgres.part import Part
 from mainspring.store.postgres.pool import Connection, bind, load
 from mainspring.store.postgres.rows import json_text, keepable
 from mainspring.store.statements import Statement
 
-_AUDIT: Final = load("audit")
 _CANCEL: Final = load("cancel")
 _FINAL_STATES: Final = load("final_states")
 _RUN_NOW: Final = load("run_now")
@@ -31,8 +31,9 @@ class Control(Part):
         if not job_ids:
             return []
         at = self._at()
+        ids = sorted(set(job_ids))
         values: dict[str, object] = {
-            "at": at, "ids": sorted(set(job_ids)), "force": force, "reason": keepable(reason),
+            "at": at, "ids": ids, "forced_ids": ids if force else (), "reason": keepable(reason),
         }  # fmt: skip
 
         async def work(connection: Connection) -> dict[bytes, CancelResult]:
@@ -150,13 +151,7 @@ async def _audit(
     action: str,
     details: dict[str, dict[str, object]],
 ) -> None:
-    if not details:
-        return
-    values: dict[str, object] = {
-        "at": at,
-        "actor": keepable(actor),
-        "action": action,
-        "subjects": list(details),
-        "details": [json_text(detail) for detail in details.values()],
-    }
-    await connection.execute(_AUDIT.text, *bind(_AUDIT, values))
+    if details:
+        lines = {subject: json_text(detail) for subject, detail in details.items()}
+        ask = audit(at, actor, action, lines)
+        await connection.execute(ask.statement.text, *bind(ask.statement, ask.values))

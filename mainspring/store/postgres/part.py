@@ -8,10 +8,11 @@ from mainspring.store.postgres.pool import Pool
 
 
 class Pools(NamedTuple):
-    """The three pools, by what goes over them."""
+    """The pools, by what goes over them."""
 
     dispatch: Pool
     submission: Pool
+    schedules: Pool
     general: Pool
 
 

@@ -1,8 +1,9 @@
-"""Connections: three pools, so that a claim never waits behind somebody's list.
+"""Connections: four pools, so that neither a claim nor a scheduler waits behind somebody's list.
 
-``dispatch`` claims, settles and beats; ``submission`` takes jobs in; ``general`` serves queries,
-control and maintenance. Each opens connections when they are first needed, gives them back to the
-server when idle, and replaces those that broke; the store therefore heals without being told.
+``dispatch`` claims, settles and beats; ``submission`` takes jobs in; ``schedules`` judges what is
+due; ``general`` serves queries, control and maintenance. Each opens connections when they are first
+needed, gives them back to the server when idle, and replaces those that broke; the store therefore
+heals without being told.
 """
 
 import asyncio
@@ -61,6 +62,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     idle_timeout_seconds: float = 300.0
     dispatch_connections: int = 4
     submission_connections: int = 2
+    schedules_connections: int = 2
     general_connections: int = 6
     #: 0 behind a pooler that hands out another server connection for each transaction.
     statement_cache_size: int = 200

@@ -4,21 +4,36 @@ from urllib.parse import urlsplit
 
 from mainspring.domain.errors import ConfigError
 from mainspring.ports.clock import Clock
+from mainspring.store.postgres.backfilling import Backfilling
 from mainspring.store.postgres.control import Control
 from mainspring.store.postgres.dispatch import Dispatch
 from mainspring.store.postgres.failures import shown_address, unreadable_address
 from mainspring.store.postgres.health import Health
+from mainspring.store.postgres.ledger import Ledger
 from mainspring.store.postgres.maintenance import Maintenance
 from mainspring.store.postgres.part import Pools
 from mainspring.store.postgres.pool import Options, Pool
 from mainspring.store.postgres.queries import Queries
+from mainspring.store.postgres.schedules import Schedules
 from mainspring.store.postgres.schema import Schema
 from mainspring.store.postgres.sessions import Sessions
 from mainspring.store.postgres.submission import Submission
 from mainspring.store.postgres.wakeups import PostgresWakeups
 
 
-class PostgresStore(Submission, Dispatch, Sessions, Control, Queries, Maintenance, Health, Schema):
+class PostgresStore(
+    Submission,
+    Dispatch,
+    Sessions,
+    Control,
+    Queries,
+    Schedules,
+    Ledger,
+    Backfilling,
+    Maintenance,
+    Health,
+    Schema,
+):
     """Implements ``Store``. Bound to the event loop in which it was opened."""
 
     def __init__(self, dsn: str, *, clock: Clock | None, options: Options) -> None:
@@ -30,6 +45,7 @@ class PostgresStore(Submission, Dispatch, Sessions, Control, Queries, Maintenanc
         pools = Pools(
             dispatch=pool("dispatch", options.dispatch_connections, pinned=True),
             submission=pool("submission", options.submission_connections, pinned=True),
+            schedules=pool("schedules", options.schedules_connections, pinned=True),
             general=pool("general", options.general_connections, pinned=False),
         )
         super().__init__(pools, clock, address)

@@ -74,10 +74,6 @@ EVERY_SUITE: Final[tuple[type[Suite], ...]] = (
     MaintenanceSuite,
     SchemaSuite,
     WakeupSuite,
-)
-
-#: Of backends that keep schedules.
-SCHEDULE_SUITES: Final[tuple[type[Suite], ...]] = (
     CreateScheduleSuite,
     JudgeDueSuite,
     RulingSuite,
@@ -96,12 +92,12 @@ SCHEDULE_SUITES: Final[tuple[type[Suite], ...]] = (
 )
 
 
-def bound(module: str, suites: tuple[type[Suite], ...] = EVERY_SUITE) -> dict[str, Any]:
+def bound(module: str) -> dict[str, Any]:
     """Return a test class a suite, for ``globals().update(bound(__name__))``.
 
     So a suite that is added later binds itself to every backend; nobody can forget one.
     """
-    names = {suite: f"Test{suite.__name__.removesuffix('Suite')}" for suite in suites}
+    names = {suite: f"Test{suite.__name__.removesuffix('Suite')}" for suite in EVERY_SUITE}
     return {
         name: type(name, (suite,), {"__module__": module, "__doc__": suite.__doc__})
         for suite, name in names.items()

@@ -11,11 +11,11 @@ from mainspring.domain.errors import MainspringError, ScheduleExists
 from mainspring.domain.schedule import ScheduleState
 from mainspring.domain.states import JobState
 from mainspring.ports.schedules import Judged, ScheduleFilter
+from mainspring.ports.store import Store
 from mainspring.testing.clock import SettableClock
 from mainspring.testing.conformance.schedules_steps import (
     MANY,
     ZONES,
-    Ledgered,
     Watching,
     advancing,
     agrees,
@@ -52,7 +52,7 @@ def refusing(_standing: Standing) -> Ruling:
 class CreateScheduleSuite(Suite):
     """Schedules come to be."""
 
-    async def test_it_is_kept_as_it_was_given(self, store: Ledgered, clock: SettableClock) -> None:
+    async def test_it_is_kept_as_it_was_given(self, store: Store, clock: SettableClock) -> None:
         text = spec(zone="Europe/Berlin", effect_key="€-{{week}}")
         new = new_schedule(spec=text, calendars=b"[]", owner="app:shop", name="a €", tenant="t")
         judged = await store.create_schedule(new, ruling(), actor="ada")
@@ -66,7 +66,7 @@ class CreateScheduleSuite(Suite):
         assert (found.paused_at, found.paused_by, found.paused_until) == (None, None, None)
 
     async def test_its_first_judge_sees_it_begin_now(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         watching = Watching()
         new = new_schedule(calendars=b"[]")
@@ -86,7 +86,7 @@ class CreateScheduleSuite(Suite):
         )
 
     async def test_the_near_future_is_prepared_at_once(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         new = new_schedule(spec=spec("*/5 * * * *", overlap="allow", queue="q", priority=1))
         judged = await store.create_schedule(new, creating, actor="me")
@@ -105,7 +105,7 @@ class CreateScheduleSuite(Suite):
         await agrees(store, new.id)
 
     async def test_version_one_is_from_its_beginning(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         new = new_schedule(calendars=b"[]")
         await store.create_schedule(new, creating, actor="ada")
@@ -118,7 +118,7 @@ class CreateScheduleSuite(Suite):
         assert (found.spec, found.calendars, found.zones) == (new.spec, b"[]", ZONES)
         assert (found.changed_at, found.changed_by) == (clock.now(), "ada")
 
-    async def test_a_name_is_taken_once_in_a_tenant(self, store: Ledgered) -> None:
+    async def test_a_name_is_taken_once_in_a_tenant(self, store: Store) -> None:
         first = await make_schedule(store)
         watching = Watching(creating)
         with pytest.raises(ScheduleExists) as refused:
@@ -132,7 +132,7 @@ class CreateScheduleSuite(Suite):
         assert found.id == first
         assert await counts(store) == {}
 
-    async def test_a_removed_one_frees_its_name(self, store: Ledgered) -> None:
+    async def test_a_removed_one_frees_its_name(self, store: Store) -> None:
         first = await make_schedule(store)
         await change(store, first, ruling(state=ScheduleState.DELETED))
         assert await store.find_schedule("default", "hourly") is None
@@ -143,7 +143,7 @@ class CreateScheduleSuite(Suite):
         assert (await schedule_of(store, first)).state is ScheduleState.DELETED
 
     async def test_repeated_with_its_id_it_changes_nothing(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         new = new_schedule(spec=spec("*/5 * * * *", overlap="allow"))
         await store.create_schedule(new, creating, actor="me")
@@ -157,7 +157,7 @@ class CreateScheduleSuite(Suite):
         assert (await store.create_schedule(new, creating, actor="me")).schedules == 0
         assert (await schedule_of(store, new.id)).state is ScheduleState.DELETED
 
-    async def test_what_its_judge_refuses_never_was(self, store: Ledgered) -> None:
+    async def test_what_its_judge_refuses_never_was(self, store: Store) -> None:
         new = new_schedule()
         with pytest.raises(MainspringError):
             await store.create_schedule(new, refusing, actor="me")
@@ -165,7 +165,7 @@ class CreateScheduleSuite(Suite):
         assert await store.list_versions(new.id) == []
         assert (await store.create_schedule(new, creating, actor="me")).schedules == 1
 
-    async def test_of_many_at_once_one_gets_the_name(self, store: Ledgered) -> None:
+    async def test_of_many_at_once_one_gets_the_name(self, store: Store) -> None:
         many = [new_schedule() for _ in range(8)]
         answers = await asyncio.gather(
             *(store.create_schedule(new, creating, actor="me") for new in many),
@@ -180,7 +180,7 @@ class JudgeDueSuite(Suite):
     """Which schedules a scheduler judges."""
 
     async def test_a_look_comes_at_its_millisecond(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         clock.set(at(seconds(clock.now())))
         schedule = await make_schedule(store, looking_at(clock.now() + timedelta(seconds=1)))
@@ -194,7 +194,7 @@ class JudgeDueSuite(Suite):
         assert (await look(store)).schedules == 0
 
     async def test_the_earliest_first_and_no_more_than_asked(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         made = {}
         for number in range(12):
@@ -209,7 +209,7 @@ class JudgeDueSuite(Suite):
             assert judged.schedules == min(want, 12 - len(watching.seen) + judged.schedules)
         assert [each.id for each in watching.seen] == [made[number] for number in range(12)]
 
-    async def test_what_rests_is_not_judged(self, store: Ledgered, clock: SettableClock) -> None:
+    async def test_what_rests_is_not_judged(self, store: Store, clock: SettableClock) -> None:
         for state in (ScheduleState.PAUSED, ScheduleState.EXHAUSTED, ScheduleState.DELETED):
             await make_schedule(store, ruling(state=state), name=state.value)
         await make_schedule(store, name="never")
@@ -219,9 +219,7 @@ class JudgeDueSuite(Suite):
         assert watching.seen == []
         assert await store.next_look_ms(zones=ZONES) is None
 
-    async def test_a_pause_that_is_over_is_judged(
-        self, store: Ledgered, clock: SettableClock
-    ) -> None:
+    async def test_a_pause_that_is_over_is_judged(self, store: Store, clock: SettableClock) -> None:
         until_ms = seconds(clock.now()) * 1_000 + 60_000
         pause = Pause("repair €", "ada", until_ms)
         paused = ruling(state=ScheduleState.PAUSED, pause=pause, look_at_ms=until_ms)
@@ -241,7 +239,7 @@ class JudgeDueSuite(Suite):
         assert (found.paused_reason, found.paused_until) == (None, None)
 
     async def test_newer_zone_data_is_left_to_newer_schedulers(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         made = {
             zones: await make_schedule(
@@ -259,7 +257,7 @@ class JudgeDueSuite(Suite):
         assert watching.seen[-1].id == made[ZONES + 1]
 
     async def test_two_schedulers_never_judge_the_same_at_once(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         made = {
             await make_schedule(store, looking_at(clock.now()), name=f"s{number}")
@@ -274,7 +272,7 @@ class JudgeDueSuite(Suite):
         assert sorted(each.id for each in watching.seen) == sorted(made)
 
     async def test_a_judge_that_fails_leaves_all_as_it_was(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         first = await make_schedule(store, looking_at(clock.now()), name="a")
         second = await make_schedule(store, looking_at(clock.now() + _MILLISECOND), name="b")
@@ -294,7 +292,7 @@ class JudgeDueSuite(Suite):
         assert (await look(store)).schedules == 2
 
     async def test_judged_anew_nothing_comes_twice(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         # Whoever repeats what was carried out already judges from where the first one began.
         begins = Cursor(seconds(clock.now()))

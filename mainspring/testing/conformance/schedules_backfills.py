@@ -14,11 +14,11 @@ from mainspring.domain.schedule import SPAN, BackfillView, Cause, Outcome, Sched
 from mainspring.domain.states import JobState
 from mainspring.ports.entropy import new_job_id
 from mainspring.ports.schedules import Judged, NewBackfill, Release
+from mainspring.ports.store import Store
 from mainspring.testing.clock import SettableClock
 from mainspring.testing.conformance.schedules_steps import (
     MANY,
     ZONES,
-    Ledgered,
     agrees,
     at,
     change,
@@ -77,13 +77,13 @@ def make(release: Release) -> NewJob:
 
 
 async def let_go(
-    store: Ledgered, making: Callable[[Release], NewJob] = make, *, limit: int = MANY
+    store: Store, making: Callable[[Release], NewJob] = make, *, limit: int = MANY
 ) -> Judged:
     """Let backfills go on."""
     return await store.release_backfills(making, limit=limit)
 
 
-async def progress_of(store: Ledgered, backfill: NewBackfill) -> BackfillView:
+async def progress_of(store: Store, backfill: NewBackfill) -> BackfillView:
     """Return how far a backfill is."""
     (found,) = [
         each for each in await store.list_backfills(backfill.schedule_id) if each.id == backfill.id
@@ -91,7 +91,7 @@ async def progress_of(store: Ledgered, backfill: NewBackfill) -> BackfillView:
     return found
 
 
-async def _due(store: Ledgered) -> list[Claimed]:
+async def _due(store: Store) -> list[Claimed]:
     held = await claim(store, await open_worker(store))
     return sorted(held, key=lambda each: each.nominal_at or at(0))
 
@@ -99,9 +99,7 @@ async def _due(store: Ledgered) -> list[Claimed]:
 class TakingUpSuite(Suite):
     """Which rows a backfill takes up."""
 
-    async def test_rows_are_written_or_taken_up(
-        self, store: Ledgered, clock: SettableClock
-    ) -> None:
+    async def test_rows_are_written_or_taken_up(self, store: Store, clock: SettableClock) -> None:
         now = seconds(clock.now())
         schedule = await make_schedule(
             store,
@@ -138,7 +136,7 @@ class TakingUpSuite(Suite):
         )
 
     async def test_the_living_and_those_of_others_are_left_alone(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         now = seconds(clock.now())
         schedule = await make_schedule(store, firing(fire(now), fire(now - 10)))
@@ -154,7 +152,7 @@ class TakingUpSuite(Suite):
         assert await store.create_backfill(third, actor="me") == 1
         assert (await fire_at(store, schedule, now - 10)).backfill_id == third.id
 
-    async def test_repeated_it_changes_nothing(self, store: Ledgered, clock: SettableClock) -> None:
+    async def test_repeated_it_changes_nothing(self, store: Store, clock: SettableClock) -> None:
         now = seconds(clock.now())
         schedule = await make_schedule(store, firing(jobless(now - 60)))
         wanted = new_backfill(schedule, now - 60, now - 30)
@@ -166,11 +164,11 @@ class TakingUpSuite(Suite):
         assert await ledger(store, schedule) == before
         assert len(await store.list_backfills(schedule)) == 1
 
-    async def test_an_unknown_schedule_is_refused(self, store: Ledgered) -> None:
+    async def test_an_unknown_schedule_is_refused(self, store: Store) -> None:
         with pytest.raises(NotFound):
             await store.create_backfill(new_backfill(new_job_id(), 60), actor="me")
 
-    async def test_thousands_of_fires(self, store: Ledgered, clock: SettableClock) -> None:
+    async def test_thousands_of_fires(self, store: Store, clock: SettableClock) -> None:
         now = seconds(clock.now()) // 60 * 60
         schedule = await make_schedule(store)
         nominal = [now - 60 * number for number in range(1, 2_001)]
@@ -181,7 +179,7 @@ class TakingUpSuite(Suite):
         assert (found.fires, found.waiting, found.live) == (2_000, 1_900, 100)
 
     async def test_the_newest_backfill_is_listed_first(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         schedule = await make_schedule(store)
         made = [new_backfill(schedule, 60 * number) for number in range(1, 4)]
@@ -196,7 +194,7 @@ class ReleaseSuite(Suite):
     """Jobs come as earlier ones end."""
 
     async def test_as_many_as_may_live_and_no_more(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         now = seconds(clock.now())
         schedule = await make_schedule(store, spec=spec(queue="q", priority=1))
@@ -220,7 +218,7 @@ class ReleaseSuite(Suite):
         assert (found.fires, found.waiting, found.live, found.succeeded) == (5, 2, 2, 0)
         await agrees(store, schedule)
 
-    async def test_until_it_is_done(self, store: Ledgered, clock: SettableClock) -> None:
+    async def test_until_it_is_done(self, store: Store, clock: SettableClock) -> None:
         now = seconds(clock.now())
         schedule = await make_schedule(store)
         wanted = new_backfill(schedule, now - 30, now - 20, now - 10)
@@ -246,7 +244,7 @@ class ReleaseSuite(Suite):
         await agrees(store, schedule)
 
     async def test_the_newest_first_where_that_is_asked(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         now = seconds(clock.now())
         schedule = await make_schedule(store)
@@ -258,7 +256,7 @@ class ReleaseSuite(Suite):
         found = [each for each in await ledger(store, schedule) if each.job_id is not None]
         assert [(seconds(each.nominal_at), each.sequence) for each in found] == list(fires[2:])
 
-    async def test_no_faster_than_its_rate(self, store: Ledgered, clock: SettableClock) -> None:
+    async def test_no_faster_than_its_rate(self, store: Store, clock: SettableClock) -> None:
         now = seconds(clock.now())
         schedule = await make_schedule(store)
         nominal = [now - 60 * number for number in range(4, 0, -1)]
@@ -280,7 +278,7 @@ class ReleaseSuite(Suite):
         assert (await fire_at(store, schedule, nominal[-1])).due_at == last.due_at
 
     async def test_the_limit_is_one_for_all_and_older_ones_go_first(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         now = seconds(clock.now())
         made = []
@@ -297,7 +295,7 @@ class ReleaseSuite(Suite):
         assert (await let_go(store, limit=4)).jobs == 2
 
     async def test_what_is_asked_for_is_told_in_full(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         now = seconds(clock.now())
         schedule = await make_schedule(store, firing(fire(now, alone=True)))
@@ -322,7 +320,7 @@ class ReleaseSuite(Suite):
         told = (await store.fires_of(held))[held[0].job_id]
         assert (told.cause, told.sequence) == (Cause.BACKFILL, 1)
 
-    async def test_a_success_counts_as_one(self, store: Ledgered, clock: SettableClock) -> None:
+    async def test_a_success_counts_as_one(self, store: Store, clock: SettableClock) -> None:
         now = seconds(clock.now())
         schedule = await make_schedule(store)
         wanted = new_backfill(schedule, now - 60)
@@ -337,7 +335,7 @@ class ReleaseSuite(Suite):
         assert told.previous_success_at == at(now - 60)
 
     async def test_a_maker_that_fails_releases_nothing(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         now = seconds(clock.now())
         schedule = await make_schedule(store)
@@ -353,7 +351,7 @@ class ReleaseSuite(Suite):
         assert (await let_go(store)).jobs == 1
 
     async def test_waiting_rows_are_never_forgotten(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         now = seconds(clock.now())
         schedule = await make_schedule(store)
@@ -368,7 +366,7 @@ class ReleaseSuite(Suite):
 class CancelBackfillSuite(Suite):
     """A backfill ends before its end."""
 
-    async def test_what_waits_is_what_it_was(self, store: Ledgered, clock: SettableClock) -> None:
+    async def test_what_waits_is_what_it_was(self, store: Store, clock: SettableClock) -> None:
         now = seconds(clock.now())
         schedule = await make_schedule(
             store, firing(fire(now - 60), jobless(now - 50, note="why"), jobless(now - 40))
@@ -395,7 +393,7 @@ class CancelBackfillSuite(Suite):
         assert (found.state, found.live, found.succeeded) == ("cancelled", 0, 1)
 
     async def test_one_of_a_removed_schedule_is_cancelled(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         now = seconds(clock.now())
         schedule = await make_schedule(store, firing(jobless(now - 60)))
@@ -411,12 +409,12 @@ class CancelBackfillSuite(Suite):
         assert await store.next_look_ms(zones=ZONES) is None
 
     async def test_a_paused_schedule_is_backfilled_all_the_same(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         now = seconds(clock.now())
         schedule = await make_schedule(store, ruling(state=ScheduleState.PAUSED))
         await store.create_backfill(new_backfill(schedule, now - 60), actor="me")
         assert (await let_go(store)).jobs == 1
 
-    async def test_an_unknown_one_is_none(self, store: Ledgered) -> None:
+    async def test_an_unknown_one_is_none(self, store: Store) -> None:
         assert await store.cancel_backfill(new_job_id(), actor="me") is False

@@ -18,12 +18,12 @@ from mainspring.domain.schedule import (
     Outcome,
 )
 from mainspring.domain.states import JobState
+from mainspring.ports.store import Store
 from mainspring.testing.builders import settlement
 from mainspring.testing.clock import SettableClock
 from mainspring.testing.conformance.schedules_named import editing
 from mainspring.testing.conformance.schedules_steps import (
     MANY,
-    Ledgered,
     agrees,
     at,
     change,
@@ -54,7 +54,7 @@ from mainspring.testing.conformance.steps import (
 _DAY = timedelta(days=1)
 
 
-async def _fired(store: Ledgered, clock: SettableClock) -> tuple[bytes, Claimed]:
+async def _fired(store: Store, clock: SettableClock) -> tuple[bytes, Claimed]:
     """Return a schedule with one fire, whose job is held."""
     schedule = await make_schedule(store, firing(fire(seconds(clock.now()), alone=True)))
     return schedule, await claim_one(store, await open_worker(store))
@@ -72,7 +72,7 @@ class ClosingSuite(Suite):
         ],
     )
     async def test_a_verdict_closes_the_row(
-        self, store: Ledgered, clock: SettableClock, outcome: Ending, state: JobState
+        self, store: Store, clock: SettableClock, outcome: Ending, state: JobState
     ) -> None:
         schedule, held = await _fired(store, clock)
         (before,) = await ledger(store, schedule)
@@ -87,7 +87,7 @@ class ClosingSuite(Suite):
         assert (await store.settle([settlement(held)]))[0].accepted is False
         assert (await ledger(store, schedule)) == [found]
 
-    async def test_what_goes_on_leaves_it_open(self, store: Ledgered, clock: SettableClock) -> None:
+    async def test_what_goes_on_leaves_it_open(self, store: Store, clock: SettableClock) -> None:
         schedule, held = await _fired(store, clock)
         for outcome in (FAILED, Snoozed(0), Released(), Lost("gone")):
             await accept(store, held, outcome, delay_ms=0)
@@ -103,7 +103,7 @@ class ClosingSuite(Suite):
 
     @pytest.mark.parametrize("held", [False, True])
     async def test_a_cancel_closes_the_row(
-        self, store: Ledgered, clock: SettableClock, *, held: bool
+        self, store: Store, clock: SettableClock, *, held: bool
     ) -> None:
         schedule = await make_schedule(store, firing(fire(seconds(clock.now()))))
         (job,) = await jobs_of(store, schedule)
@@ -114,7 +114,7 @@ class ClosingSuite(Suite):
         (found,) = await ledger(store, schedule)
         assert (found.job_state, found.job_ended_at) == (JobState.CANCELLED, clock.now())
 
-    async def test_many_end_in_one_call(self, store: Ledgered, clock: SettableClock) -> None:
+    async def test_many_end_in_one_call(self, store: Store, clock: SettableClock) -> None:
         now = seconds(clock.now())
         first = await make_schedule(store, firing(fire(now), fire(now - 1)), name="a")
         second = await make_schedule(store, firing(fire(now), fire(now, sequence=1)), name="b")
@@ -128,7 +128,7 @@ class ClosingSuite(Suite):
             await agrees(store, schedule)
 
     async def test_rows_that_point_to_it_are_not_its_row(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         now = seconds(clock.now())
         make = fire(now)
@@ -146,7 +146,7 @@ class ClosingSuite(Suite):
         assert [each.job_state for each in rows] == [None, JobState.SUCCEEDED, None]
 
     async def test_a_replay_opens_it_until_it_ends_again(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         schedule, held = await _fired(store, clock)
         await accept(store, held, FAILED_FOR_GOOD)
@@ -160,7 +160,7 @@ class ClosingSuite(Suite):
         (found,) = await ledger(store, schedule)
         assert (found.job_state, found.job_ended_at) == (JobState.SUCCEEDED, clock.now())
 
-    async def test_a_purge_leaves_the_row(self, store: Ledgered, clock: SettableClock) -> None:
+    async def test_a_purge_leaves_the_row(self, store: Store, clock: SettableClock) -> None:
         schedule, held = await _fired(store, clock)
         await accept(store, held, FAILED_FOR_GOOD)
         before = await ledger(store, schedule)
@@ -171,7 +171,7 @@ class ClosingSuite(Suite):
 class FiresOfSuite(Suite):
     """What handlers may know of their fires."""
 
-    async def test_a_job_knows_its_fire(self, store: Ledgered, clock: SettableClock) -> None:
+    async def test_a_job_knows_its_fire(self, store: Store, clock: SettableClock) -> None:
         now = seconds(clock.now())
         missed = Missed(2, now - 20, now - 10)
         schedule = await make_schedule(
@@ -205,7 +205,7 @@ class FiresOfSuite(Suite):
         }
 
     async def test_jobs_without_a_fire_are_left_out(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         plain = await start(store)
         assert await store.fires_of([plain]) == {}
@@ -214,7 +214,7 @@ class FiresOfSuite(Suite):
         assert set(await store.fires_of([plain, held])) == {held.job_id}
 
     async def test_the_zone_is_that_of_the_version_that_fired(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         now = seconds(clock.now())
         schedule = await make_schedule(
@@ -230,7 +230,7 @@ class FiresOfSuite(Suite):
         assert found[second.job_id].zone == "Europe/Paris"
 
     async def test_the_previous_success_outlives_its_job(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         await store.prepare_partitions(2)
         schedule = await make_schedule(store)
@@ -261,7 +261,7 @@ class FiresOfSuite(Suite):
         }
 
     async def test_a_success_that_points_elsewhere_is_none_of_its_own(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         # Of a later instant, and of the same: neither lies before.
         now = seconds(clock.now())
@@ -280,7 +280,7 @@ class ForgettingSuite(Suite):
     """The ledger is kept for long, not for ever."""
 
     async def test_what_was_decided_before_goes_in_steps(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         now = seconds(clock.now())
         schedule = await make_schedule(store, firing(*(jobless(now - each) for each in range(5))))
@@ -299,7 +299,7 @@ class ForgettingSuite(Suite):
         ]
 
     async def test_the_newest_success_and_the_living_stay(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         made = []
         worker = await open_worker(store)
@@ -321,7 +321,7 @@ class ForgettingSuite(Suite):
         assert await store.forget_fires(clock.now(), limit=99) == 0
 
     async def test_a_forgotten_fire_leaves_its_job(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         schedule, held = await _fired(store, clock)
         await accept(store, held, FAILED_FOR_GOOD)
@@ -334,7 +334,7 @@ class ForgettingSuite(Suite):
         await accept(store, again, SUCCEEDED)
         assert await ledger(store, schedule) == []
 
-    async def test_manual_fires_are_fires(self, store: Ledgered, clock: SettableClock) -> None:
+    async def test_manual_fires_are_fires(self, store: Store, clock: SettableClock) -> None:
         now = seconds(clock.now())
         manual = fire(now + 0.25, sequence=MANUAL, cause=Cause.MANUAL, due_at=at(now))
         schedule = await make_schedule(store, firing(manual))

@@ -10,10 +10,10 @@ from mainspring.domain.schedule import (
     ScheduleState,
 )
 from mainspring.ports.schedules import ScheduleFilter
+from mainspring.ports.store import Store
 from mainspring.testing.clock import SettableClock
 from mainspring.testing.conformance.schedules_steps import (
     MANY,
-    Ledgered,
     at,
     change,
     fire,
@@ -34,7 +34,7 @@ _DAY = timedelta(days=1)
 class LedgerListSuite(Suite):
     """Looking at the ledger."""
 
-    async def _filled(self, store: Ledgered, clock: SettableClock) -> tuple[bytes, int]:
+    async def _filled(self, store: Store, clock: SettableClock) -> tuple[bytes, int]:
         now = seconds(clock.now())
         schedule = await make_schedule(
             store,
@@ -50,7 +50,7 @@ class LedgerListSuite(Suite):
         return schedule, now
 
     async def test_by_instant_and_sequence_both_ways(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         schedule, now = await self._filled(store, clock)
         keys = [(now - 200, -3), (now - 200, SPAN)]
@@ -62,7 +62,7 @@ class LedgerListSuite(Suite):
         assert _keys(await store.list_fires(schedule, limit=4, newest_first=False)) == keys[:4]
 
     async def test_a_range_takes_the_spans_that_reach_into_it(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         schedule, now = await self._filled(store, clock)
         for newest_first in (False, True):
@@ -82,7 +82,7 @@ class LedgerListSuite(Suite):
         assert await store.list_fires(schedule, after=at(now), limit=99) == []
         assert await store.list_fires(b"0" * 16, limit=9) == []
 
-    async def test_by_outcome(self, store: Ledgered, clock: SettableClock) -> None:
+    async def test_by_outcome(self, store: Store, clock: SettableClock) -> None:
         schedule, now = await self._filled(store, clock)
         wanted = frozenset({Outcome.DST_SKIPPED, Outcome.JOB})
         found = await store.list_fires(schedule, outcomes=wanted, limit=99)
@@ -92,7 +92,7 @@ class LedgerListSuite(Suite):
         )
         assert _keys(found) == [(now - 200, SPAN)]
 
-    async def test_schedules_by_what_is_asked(self, store: Ledgered, clock: SettableClock) -> None:
+    async def test_schedules_by_what_is_asked(self, store: Store, clock: SettableClock) -> None:
         holidays = b'[{"name":"holidays","entries":["12-25"]}]'
         given: list[dict[str, Any]] = [
             {"name": "billing-eu", "calendars": holidays},
@@ -126,7 +126,7 @@ class LedgerListSuite(Suite):
             assert [each.id for each in found] == ([made[3]] if is_there else [])
         assert found[0] == await schedule_of(store, made[3])
 
-    async def test_schedules_page_by_page(self, store: Ledgered) -> None:
+    async def test_schedules_page_by_page(self, store: Store) -> None:
         made = sorted([await make_schedule(store, name=f"s{number}") for number in range(7)])
         found: list[bytes] = []
         while page := await store.list_schedules(
@@ -135,7 +135,7 @@ class LedgerListSuite(Suite):
             found += [each.id for each in page]
         assert found == made
 
-    async def test_the_unknown_is_nothing(self, store: Ledgered) -> None:
+    async def test_the_unknown_is_nothing(self, store: Store) -> None:
         assert await store.get_schedule(b"0" * 16) is None
         assert await store.find_schedule("default", "none") is None
         assert await store.list_versions(b"0" * 16) == []

@@ -13,9 +13,9 @@ from mainspring.domain.schedule import MANUAL, SPAN, Cause, Outcome, ScheduleSta
 from mainspring.domain.states import JobState
 from mainspring.ports.entropy import new_job_id
 from mainspring.ports.schedules import CalendarChange, Judge, Judged
+from mainspring.ports.store import Store
 from mainspring.testing.clock import SettableClock
 from mainspring.testing.conformance.schedules_steps import (
-    Ledgered,
     Watching,
     agrees,
     at,
@@ -63,7 +63,7 @@ class JudgeNamedSuite(Suite):
     """What people change."""
 
     async def test_an_edit_replaces_what_is_not_due(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         schedule = await make_schedule(store, creating, spec=_FIVE)
         clock.advance(240)
@@ -90,7 +90,7 @@ class JudgeNamedSuite(Suite):
         await agrees(store, schedule)
 
     async def test_a_change_may_name_an_owner_and_calendars(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         schedule = await make_schedule(store, creating, spec=_FIVE, owner="app:a")
         await change(store, schedule, editing(_FIVE, calendars=b"[]"))
@@ -105,7 +105,7 @@ class JudgeNamedSuite(Suite):
             None,
         ]
 
-    async def test_pause_and_resume(self, store: Ledgered, clock: SettableClock) -> None:
+    async def test_pause_and_resume(self, store: Store, clock: SettableClock) -> None:
         schedule = await make_schedule(store, creating, spec=_FIVE)
         await change(store, schedule, pausing)
         assert await counts(store) == {}
@@ -124,7 +124,7 @@ class JudgeNamedSuite(Suite):
         assert (rows[0].through, rows[0].count) == (at(seconds(clock.now()) // 300 * 300), 12)
         await agrees(store, schedule)
 
-    async def test_a_fire_by_hand(self, store: Ledgered, clock: SettableClock) -> None:
+    async def test_a_fire_by_hand(self, store: Store, clock: SettableClock) -> None:
         schedule = await make_schedule(store, creating)
 
         def by_hand(standing: Standing) -> Ruling:
@@ -145,7 +145,7 @@ class JudgeNamedSuite(Suite):
         assert (await change(store, schedule, by_hand)).jobs == 1
         await agrees(store, schedule)
 
-    async def test_all_or_none(self, store: Ledgered, clock: SettableClock) -> None:
+    async def test_all_or_none(self, store: Store, clock: SettableClock) -> None:
         made = [
             await make_schedule(store, creating, spec=_FIVE, name=f"s{number}")
             for number in range(3)
@@ -168,13 +168,13 @@ class JudgeNamedSuite(Suite):
         assert judged.schedules == 3
         assert await counts(store) == {}
 
-    async def test_nobody_named_nothing_judged(self, store: Ledgered) -> None:
+    async def test_nobody_named_nothing_judged(self, store: Store) -> None:
         watching = Watching()
         judged = await store.judge_named([], watching, actor="me")
         assert (judged, watching.seen) == (Judged(0, 0, frozenset(), frozenset()), [])
 
     async def test_the_ledger_is_handed_over_where_it_is_asked_for(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         now = seconds(clock.now())
         schedule = await make_schedule(
@@ -202,7 +202,7 @@ class JudgeNamedSuite(Suite):
         assert watching.seen[2].rows == ()
 
     async def test_two_at_once_come_one_after_the_other(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         schedule = await make_schedule(store, creating, spec=_FIVE)
         texts = [spec(f"*/{every} * * * *", overlap="allow") for every in (2, 3, 4, 6)]
@@ -218,7 +218,7 @@ class JudgeNamedSuite(Suite):
         await agrees(store, schedule)
 
     async def test_failures_in_a_row_are_counted_and_pause(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         text = spec("* * * * *", pause_after_failures=2)
         schedule = await make_schedule(store, creating, spec=text, pause_after_failures=2)
@@ -242,7 +242,7 @@ class JudgeNamedSuite(Suite):
         assert watching.seen[-1].failures == 0
 
     async def test_a_cancelled_job_begins_the_count_anew(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         schedule = await make_schedule(store, ruling(counts_anew=True), pause_after_failures=9)
         worker = await open_worker(store)
@@ -260,7 +260,7 @@ class JudgeNamedSuite(Suite):
         await change(store, schedule, watching)
         assert watching.seen[-1].failures == 0
 
-    async def test_an_edit_says_what_counts(self, store: Ledgered, clock: SettableClock) -> None:
+    async def test_an_edit_says_what_counts(self, store: Store, clock: SettableClock) -> None:
         schedule = await make_schedule(store, ruling(counts_anew=True), spec=spec("* * * * *"))
         clock.advance(1)
         await change(store, schedule, firing(fire(seconds(clock.now()))))
@@ -271,9 +271,7 @@ class JudgeNamedSuite(Suite):
         await change(store, schedule, watching)
         assert [each.failures for each in watching.seen] == [0, 1]
 
-    async def test_a_row_of_a_version_says_which(
-        self, store: Ledgered, clock: SettableClock
-    ) -> None:
+    async def test_a_row_of_a_version_says_which(self, store: Store, clock: SettableClock) -> None:
         now = seconds(clock.now())
         schedule = await make_schedule(store)
         wanted = Change(from_at=now - 30, what="edited", spec=_FIVE, calendars=None, zones=1)
@@ -291,7 +289,7 @@ def _looking_now(standing: Standing) -> Ruling:
 class CalendarSuite(Suite):
     """Calendars change together with the schedules that heed them."""
 
-    async def test_written_with_the_schedules(self, store: Ledgered, clock: SettableClock) -> None:
+    async def test_written_with_the_schedules(self, store: Store, clock: SettableClock) -> None:
         schedule = await make_schedule(store)
         wanted = CalendarChange(tenant="default", name="holidays €", definition=b'{"a":1}')
         watching = Watching()
@@ -303,7 +301,7 @@ class CalendarSuite(Suite):
         assert len(watching.seen) == 1
         assert await store.list_calendars("other") == []
 
-    async def test_none_without_the_schedules(self, store: Ledgered) -> None:
+    async def test_none_without_the_schedules(self, store: Store) -> None:
         schedule = await make_schedule(store)
         wanted = CalendarChange(tenant="default", name="holidays", definition=b"{}")
 
@@ -317,7 +315,7 @@ class CalendarSuite(Suite):
         assert await store.list_calendars("default") == []
 
     async def test_each_new_definition_is_a_version(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         versions = []
         for text in (b"1", b"2", b"2", b"3"):
@@ -329,7 +327,7 @@ class CalendarSuite(Suite):
             versions.append(found.version)
         assert versions == [1, 2, 2, 3]
 
-    async def test_deleted_where_none_is_given(self, store: Ledgered) -> None:
+    async def test_deleted_where_none_is_given(self, store: Store) -> None:
         for name in ("b", "a", "c"):
             wanted = CalendarChange(tenant="default", name=name, definition=b"{}")
             await store.judge_named([], ruling(), actor="me", calendar=wanted)

@@ -6,10 +6,10 @@ from mainspring.agenda.standing import Cursor, Live, Ruling, Standing
 from mainspring.domain.schedule import Cause, Missed, Outcome, ScheduleState
 from mainspring.domain.states import JobState
 from mainspring.ports.schedules import Judged
+from mainspring.ports.store import Store
 from mainspring.testing.builders import new_job
 from mainspring.testing.clock import SettableClock
 from mainspring.testing.conformance.schedules_steps import (
-    Ledgered,
     Watching,
     agrees,
     at,
@@ -51,7 +51,7 @@ class RulingSuite(Suite):
     """What a ruling does."""
 
     async def test_what_it_says_is_what_the_next_judge_sees(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         schedule = await make_schedule(store)
         cursor = Cursor(through=7, partial=2, fired=3, skip_next=4, released_ms=5)
@@ -64,7 +64,7 @@ class RulingSuite(Suite):
             await change(store, schedule, ruling(state=state))
             assert (await schedule_of(store, schedule)).state is state
 
-    async def test_a_fire_is_a_row_and_a_job(self, store: Ledgered, clock: SettableClock) -> None:
+    async def test_a_fire_is_a_row_and_a_job(self, store: Store, clock: SettableClock) -> None:
         schedule = await make_schedule(store)
         now = seconds(clock.now())
         details = {"local": "02:30 €", "missed": Missed(3, now - 50, now - 10, is_least=True)}
@@ -84,7 +84,7 @@ class RulingSuite(Suite):
         assert (found.local, found.missed) == (details["local"], details["missed"])
         assert (found.through, found.count, found.job_state, found.note) == (None, 1, None, None)
 
-    async def test_a_claim_knows_the_fire(self, store: Ledgered, clock: SettableClock) -> None:
+    async def test_a_claim_knows_the_fire(self, store: Store, clock: SettableClock) -> None:
         schedule = await make_schedule(store)
         now = seconds(clock.now())
         await change(store, schedule, firing(fire(now)))
@@ -99,7 +99,7 @@ class RulingSuite(Suite):
         assert (await view(store, plain)).nominal_at is None
 
     async def test_only_due_jobs_are_worth_a_wake_up(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         schedule = await make_schedule(store)
         now = seconds(clock.now())
@@ -107,9 +107,7 @@ class RulingSuite(Suite):
         judged = await change(store, schedule, firing(*fires))
         assert (judged.jobs, judged.queues) == (3, frozenset({"a", "c"}))
 
-    async def test_a_span_is_kept_as_it_was_told(
-        self, store: Ledgered, clock: SettableClock
-    ) -> None:
+    async def test_a_span_is_kept_as_it_was_told(self, store: Store, clock: SettableClock) -> None:
         schedule = await make_schedule(store)
         now = seconds(clock.now())
         told = {"sequence": -1, "through": now - 10, "count": None, "note": "a note €"}
@@ -125,7 +123,7 @@ class RulingSuite(Suite):
         assert span.is_span
 
     async def test_a_job_comes_if_and_only_if_its_row_is_new(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         schedule = await make_schedule(store)
         now = seconds(clock.now())
@@ -141,7 +139,7 @@ class RulingSuite(Suite):
         await agrees(store, schedule)
 
     async def test_the_same_instant_of_two_schedules_is_two_fires(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         now = seconds(clock.now())
         made = [
@@ -155,7 +153,7 @@ class RulingSuite(Suite):
             await agrees(store, schedule)
 
     async def test_an_exclusive_job_is_seen_while_it_is_live(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         schedule = await make_schedule(store)
         now = seconds(clock.now())
@@ -180,7 +178,7 @@ class RulingSuite(Suite):
         assert watching.seen[-1].live is None
 
     async def test_two_exclusive_jobs_never_live_together(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         schedule = await make_schedule(store, looking_at(clock.now()), name="a")
         other = await make_schedule(store, looking_at(clock.now()), name="b")
@@ -212,7 +210,7 @@ class RulingSuite(Suite):
         await agrees(store, schedule)
 
     async def test_what_is_cancelled_makes_room_at_once_by_force_only(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         schedule = await make_schedule(store)
         now = seconds(clock.now())
@@ -239,7 +237,7 @@ class RulingSuite(Suite):
         await agrees(store, schedule)
 
     async def test_it_cancels_what_waits_and_lets_the_final_be(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         schedule = await make_schedule(store)
         now = seconds(clock.now())
@@ -253,7 +251,7 @@ class RulingSuite(Suite):
         assert await store.get_job(second) is None
 
     async def test_thousands_of_fires_in_one_ruling(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         schedule = await make_schedule(store)
         now = seconds(clock.now())

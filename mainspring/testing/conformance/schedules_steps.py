@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from mainspring.agenda.changes import create
 from mainspring.agenda.judge import advance
@@ -12,7 +12,7 @@ from mainspring.domain.job import JobFilter, JobView, NewJob
 from mainspring.domain.schedule import Cause, FireRow, FireView, Outcome, ScheduleView
 from mainspring.policies.firing import Policies
 from mainspring.ports.entropy import new_job_id
-from mainspring.ports.schedules import Judge, Judged, NewSchedule, ScheduleStore
+from mainspring.ports.schedules import Judge, Judged, NewSchedule
 from mainspring.ports.store import Store
 from mainspring.testing.builders import KIND, new_job
 from mainspring.timetable.definition import Definition
@@ -22,10 +22,6 @@ ZONES: Final = 202_606
 #: More than any test has.
 MANY: Final = 500
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-class Ledgered(Store, ScheduleStore, Protocol):
-    """A store that keeps schedules."""
 
 
 def seconds(instant: datetime) -> int:
@@ -154,7 +150,7 @@ class Watching:
         return self.seen[0]
 
 
-async def make_schedule(store: Ledgered, judge: Judge | None = None, **changes: Any) -> bytes:
+async def make_schedule(store: Store, judge: Judge | None = None, **changes: Any) -> bytes:
     """Create a schedule; without a judge nothing is decided, and nobody looks at it again."""
     new = new_schedule(**changes)
     judged = await store.create_schedule(new, judge or ruling(), actor="me")
@@ -162,29 +158,29 @@ async def make_schedule(store: Ledgered, judge: Judge | None = None, **changes: 
     return new.id
 
 
-async def change(store: Ledgered, schedule_id: bytes, judge: Judge, **changes: Any) -> Judged:
+async def change(store: Store, schedule_id: bytes, judge: Judge, **changes: Any) -> Judged:
     """Have one schedule judged by name."""
     return await store.judge_named([schedule_id], judge, actor="me", **changes)
 
 
-async def look(store: Ledgered, judge: Judge | None = None, *, limit: int = MANY) -> Judged:
+async def look(store: Store, judge: Judge | None = None, *, limit: int = MANY) -> Judged:
     """Have everything judged that is due."""
     return await store.judge_due(judge or advancing, zones=ZONES, limit=limit)
 
 
-async def schedule_of(store: Ledgered, schedule_id: bytes) -> ScheduleView:
+async def schedule_of(store: Store, schedule_id: bytes) -> ScheduleView:
     """Look at a schedule that must exist."""
     found = await store.get_schedule(schedule_id)
     assert found is not None
     return found
 
 
-async def ledger(store: Ledgered, schedule_id: bytes) -> list[FireView]:
+async def ledger(store: Store, schedule_id: bytes) -> list[FireView]:
     """Return a schedule's ledger, oldest first."""
     return await store.list_fires(schedule_id, limit=10_000, newest_first=False)
 
 
-async def outcomes(store: Ledgered, schedule_id: bytes) -> dict[int, Outcome]:
+async def outcomes(store: Store, schedule_id: bytes) -> dict[int, Outcome]:
     """Return what became of fires by nominal second, where no instant has two."""
     rows = await ledger(store, schedule_id)
     found = {seconds(each.nominal_at): each.outcome for each in rows}
@@ -192,7 +188,7 @@ async def outcomes(store: Ledgered, schedule_id: bytes) -> dict[int, Outcome]:
     return found
 
 
-async def fire_at(store: Ledgered, schedule_id: bytes, nominal_at: float) -> FireView:
+async def fire_at(store: Store, schedule_id: bytes, nominal_at: float) -> FireView:
     """Return the one row of a nominal instant."""
     (found,) = [
         each for each in await ledger(store, schedule_id) if each.nominal_at == at(nominal_at)
@@ -200,7 +196,7 @@ async def fire_at(store: Ledgered, schedule_id: bytes, nominal_at: float) -> Fir
     return found
 
 
-async def jobs_of(store: Ledgered, schedule_id: bytes) -> list[JobView]:
+async def jobs_of(store: Store, schedule_id: bytes) -> list[JobView]:
     """Return a schedule's jobs, live or final, by nominal instant."""
     page = await store.list_jobs(JobFilter(), limit=MANY, before=None)
     assert page.next_before is None
@@ -208,7 +204,7 @@ async def jobs_of(store: Ledgered, schedule_id: bytes) -> list[JobView]:
     return sorted(found, key=lambda job: (job.nominal_at or _EPOCH, job.id))
 
 
-async def agrees(store: Ledgered, schedule_id: bytes) -> None:
+async def agrees(store: Store, schedule_id: bytes) -> None:
     """Hold that every job has its row, and every row's own job exists."""
     rows = [each for each in await ledger(store, schedule_id) if each.outcome in _OWN]
     of_rows = {each.job_id for each in rows} - {None}

@@ -7,9 +7,9 @@ import pytest
 from mainspring.agenda.standing import NewFire, Ruling, Standing
 from mainspring.domain.schedule import SPAN, Cause, Outcome, Withdrawn
 from mainspring.domain.states import JobState
+from mainspring.ports.store import Store
 from mainspring.testing.clock import SettableClock
 from mainspring.testing.conformance.schedules_steps import (
-    Ledgered,
     Watching,
     agrees,
     at,
@@ -45,7 +45,7 @@ class TakingBackSuite(Suite):
     """What was prepared gives way to a change."""
 
     async def test_prepared_fires_go_with_their_jobs(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         schedule = await make_schedule(store, creating, spec=_FIVE)
         prepared = await jobs_of(store, schedule)
@@ -63,7 +63,7 @@ class TakingBackSuite(Suite):
 
     @pytest.mark.parametrize("cause", list(Cause))
     async def test_only_what_the_timetable_prepared(
-        self, store: Ledgered, clock: SettableClock, cause: Cause
+        self, store: Store, clock: SettableClock, cause: Cause
     ) -> None:
         now = seconds(clock.now())
         schedule = await make_schedule(store, firing(fire(now + 60, cause=cause)))
@@ -73,7 +73,7 @@ class TakingBackSuite(Suite):
         await agrees(store, schedule)
 
     async def test_what_is_due_or_begun_or_ended_stays(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         now = seconds(clock.now())
         ahead = {number: fire(now + number) for number in (10, 20, 30, 40, 50, 60)}
@@ -101,7 +101,7 @@ class TakingBackSuite(Suite):
         await agrees(store, schedule)
 
     async def test_rows_without_a_job_that_lie_ahead_go_too(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         now = seconds(clock.now())
         kept = [jobless(now - 60), jobless(now, outcome=Outcome.SKIPPED_OVERLAP)]
@@ -121,7 +121,7 @@ class TakingBackSuite(Suite):
         assert set(await outcomes(store, schedule)) == {now - 60, now}
 
     async def test_a_span_that_reaches_beyond_now_ends_at_now(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         now = seconds(clock.now())
         told = {"sequence": -3, "outcome": Outcome.EXCLUDED_BY_CALENDAR, "count": 9}
@@ -138,7 +138,7 @@ class TakingBackSuite(Suite):
         assert (cut.through, cut.count) == (at(now), None)
 
     async def test_rows_that_point_to_what_is_taken_back_go_with_it(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         now = seconds(clock.now())
         prepared = fire(now + 60)
@@ -163,7 +163,7 @@ class TakingBackSuite(Suite):
         assert await ledger(store, schedule) == []
 
     async def test_a_fire_whose_delay_is_not_over_is_taken_back_with_all_after_it(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         # Jitter: its instant has passed, and it is not due yet.
         now = seconds(clock.now())
@@ -185,7 +185,7 @@ class TakingBackSuite(Suite):
         (cut,) = await ledger(store, schedule)
         assert (cut.nominal_at, cut.through) == (at(now - 90), at(now - 21))
 
-    async def test_others_keep_what_they_have(self, store: Ledgered, clock: SettableClock) -> None:
+    async def test_others_keep_what_they_have(self, store: Store, clock: SettableClock) -> None:
         first = await make_schedule(store, creating, spec=_FIVE, name="a")
         other = await make_schedule(store, creating, spec=_FIVE, name="b")
         before = await ledger(store, other)
@@ -196,7 +196,7 @@ class TakingBackSuite(Suite):
         await agrees(store, other)
 
     async def test_what_a_scheduler_judges_it_does_not_take_back(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         schedule = await make_schedule(store, creating, spec=_FIVE)
         before = await ledger(store, schedule)

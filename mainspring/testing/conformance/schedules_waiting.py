@@ -7,11 +7,11 @@ import pytest
 
 from mainspring.domain.job import JobFilter
 from mainspring.domain.schedule import Outcome, ScheduleState
+from mainspring.ports.store import Store
 from mainspring.testing.clock import SettableClock
 from mainspring.testing.conformance.schedules_steps import (
     MANY,
     ZONES,
-    Ledgered,
     Watching,
     agrees,
     at,
@@ -46,14 +46,14 @@ _HOUR = 3_600
 class WaitingSuite(Suite):
     """A fire waits for the end of its schedule's live job."""
 
-    async def _waits(self, store: Ledgered, clock: SettableClock, name: str = "a") -> bytes:
+    async def _waits(self, store: Store, clock: SettableClock, name: str = "a") -> bytes:
         now = seconds(clock.now())
         return await make_schedule(
             store, firing(fire(now, alone=True), waiting=True, look_at_ms=None), name=name
         )
 
     async def test_it_is_judged_when_the_job_has_ended(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         schedule = await self._waits(store, clock)
         worker = await open_worker(store)
@@ -78,7 +78,7 @@ class WaitingSuite(Suite):
 
     @pytest.mark.parametrize("way", ["dead", "cancel", "force", "cancelling"])
     async def test_every_end_is_the_end_of_waiting(
-        self, store: Ledgered, clock: SettableClock, way: str
+        self, store: Store, clock: SettableClock, way: str
     ) -> None:
         schedule = await self._waits(store, clock)
         (job,) = await jobs_of(store, schedule)
@@ -98,7 +98,7 @@ class WaitingSuite(Suite):
         assert watching.one.id == schedule
 
     async def test_other_jobs_of_the_schedule_do_not_count(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         schedule = await make_schedule(
             store, firing(fire(seconds(clock.now())), waiting=True), name="a"
@@ -108,9 +108,7 @@ class WaitingSuite(Suite):
         assert watching.one.id == schedule
         assert watching.one.freed_ms is None
 
-    async def test_those_that_waited_come_first(
-        self, store: Ledgered, clock: SettableClock
-    ) -> None:
+    async def test_those_that_waited_come_first(self, store: Store, clock: SettableClock) -> None:
         early = await make_schedule(store, looking_at(clock.now()), name="early")
         freed = await make_schedule(store, ruling(waiting=True), name="freed")
         clock.advance(1)
@@ -120,7 +118,7 @@ class WaitingSuite(Suite):
         assert [each.id for each in watching.seen][:1] == [freed]
         assert early in [each.id for each in watching.seen]
 
-    async def test_a_pause_ends_the_waiting(self, store: Ledgered, clock: SettableClock) -> None:
+    async def test_a_pause_ends_the_waiting(self, store: Store, clock: SettableClock) -> None:
         schedule = await self._waits(store, clock)
         await change(store, schedule, ruling(state=ScheduleState.PAUSED))
         await accept(store, await claim_one(store, await open_worker(store)), SUCCEEDED)
@@ -128,7 +126,7 @@ class WaitingSuite(Suite):
         assert await store.next_look_ms(zones=ZONES) is None
 
     async def test_a_replayed_job_is_not_waited_for(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         schedule = await self._waits(store, clock)
         worker = await open_worker(store)
@@ -147,7 +145,7 @@ class WaitingSuite(Suite):
         await agrees(store, schedule)
 
     async def test_a_deferred_fire_comes_after_its_hindrance(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         schedule = await make_schedule(store, creating, spec=spec("* * * * *"))
         clock.set(at(seconds(clock.now()) // 60 * 60 + 60))
@@ -173,7 +171,7 @@ class NextLookSuite(Suite):
     """How long a scheduler may rest."""
 
     async def test_until_the_earliest_look_rounded_up(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         clock.set(at(seconds(clock.now())))
         assert await store.next_look_ms(zones=ZONES) is None
@@ -187,7 +185,7 @@ class NextLookSuite(Suite):
         await look(store, ruling())
         assert await store.next_look_ms(zones=ZONES) == 3_600_000 - 5_000
 
-    async def test_a_schedule_keeps_its_beat(self, store: Ledgered, clock: SettableClock) -> None:
+    async def test_a_schedule_keeps_its_beat(self, store: Store, clock: SettableClock) -> None:
         schedule = await make_schedule(
             store, creating, spec=spec("@every 1s", anchor="2027-01-01T00:00:00", overlap="allow")
         )
@@ -205,7 +203,7 @@ class NextLookSuite(Suite):
         await agrees(store, schedule)
 
     async def test_days_of_many_schedulers_leave_neither_gap_nor_double(
-        self, store: Ledgered, clock: SettableClock
+        self, store: Store, clock: SettableClock
     ) -> None:
         made = {
             every: await make_schedule(

@@ -5,7 +5,7 @@
 WITH target AS MATERIALIZED (
     SELECT
         id, state, worker_id,
-        worker_id IS null OR :force::boolean AS ends
+        worker_id IS null OR id = any(:forced_ids::uuid[]) AS ends
     FROM mainspring.jobs
     WHERE id = any(:ids::uuid[])
     ORDER BY id
@@ -35,6 +35,21 @@ kept AS (
         payload, payload_ref, backoff, on_exhausted, effect_key, submission_key, unique_key,
         :reason::text, error, error_group, progress_note
     FROM finished
+),
+
+-- The ledger learns how a scheduled job ended; the others are left out before it is looked at.
+closed AS (
+    UPDATE mainspring.fires AS fire
+    SET
+        job_state = 'cancelled',
+        job_ended_at = coalesce(:at::timestamptz, statement_timestamp())
+    FROM finished
+    WHERE
+        finished.schedule_id IS NOT null
+        AND fire.schedule_id = finished.schedule_id
+        AND fire.nominal_at = finished.nominal_at
+        AND fire.job_id = finished.id
+        AND fire.outcome IN ('job', 'backfilled')
 ),
 
 stopping AS (

@@ -76,4 +76,5 @@ RETURNING
     job.id, job.attempt, job.kind, job.queue, job.tenant, job.priority,
     convert_to(job.payload, 'UTF8') AS payload, job.payload_ref, job.tries, job.crashes,
     job.max_attempts, job.max_crashes, job.backoff, job.timeout_ms, job.due_at, job.started_at,
-    job.deadline_at, job.effect_key, job.on_exhausted, job.created_at;
+    job.deadline_at, job.effect_key, job.on_exhausted, job.created_at, job.schedule_id,
+    job.nominal_at;

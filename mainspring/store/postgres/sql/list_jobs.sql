@@ -5,8 +5,8 @@
         crashes, max_attempts, max_crashes, timeout_ms, payload, payload_ref, backoff, reason,
         blocked_reason, worker_id, started_at, deadline_at, null::timestamptz AS finished_at,
         null::text AS result, null::text AS result_ref, error, error_group, effect_key,
-        submission_key, unique_key, unique_while, on_exhausted, replays, progress_done,
-        progress_total, progress_note
+        submission_key, unique_key, unique_while, on_exhausted, schedule_id, nominal_at,
+        replays, progress_done, progress_total, progress_note
     FROM mainspring.jobs
     CROSS JOIN LATERAL (
         SELECT
@@ -39,7 +39,8 @@ UNION ALL
         max_attempts, max_crashes, timeout_ms, payload, payload_ref, backoff, reason,
         null AS blocked_reason, worker_id, started_at, null AS deadline_at, finished_at, result,
         result_ref, error, error_group, effect_key, submission_key, unique_key,
-        null AS unique_while, on_exhausted, replays, progress_done, progress_total, progress_note
+        null AS unique_while, on_exhausted, schedule_id, nominal_at, replays, progress_done,
+        progress_total, progress_note
     FROM mainspring.jobs_history
     WHERE
         :final::boolean

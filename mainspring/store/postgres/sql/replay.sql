@@ -28,6 +28,19 @@ again AS (
         CASE WHEN :payload::text IS null THEN payload_ref END, backoff, on_exhausted, effect_key,
         submission_key, error, error_group
     FROM revived
+),
+
+-- The ledger waits for the new end. It holds no right to be alone: another may be live by now.
+reopened AS (
+    UPDATE mainspring.fires AS fire
+    SET job_state = null, job_ended_at = null, alone = false
+    FROM revived
+    WHERE
+        revived.schedule_id IS NOT null
+        AND fire.schedule_id = revived.schedule_id
+        AND fire.nominal_at = revived.nominal_at
+        AND fire.job_id = revived.id
+        AND fire.outcome IN ('job', 'backfilled')
 )
 
 SELECT revived.id, revived.payload, revived.payload_ref FROM revived;

@@ -24,6 +24,21 @@ WITH finished AS (
         given.error_group AS failure_group, given.result, given.result_ref,
         given.refund_try, given.refund_crash,
         given.becomes NOT IN ('succeeded', 'dead', 'cancelled', 'expired', 'skipped') AS stopped
+),
+
+-- The ledger learns how a scheduled job ended; the others are left out before it is looked at.
+closed AS (
+    UPDATE mainspring.fires AS fire
+    SET
+        job_state = CASE WHEN finished.stopped THEN 'cancelled' ELSE finished.becomes END,
+        job_ended_at = coalesce(:at::timestamptz, statement_timestamp())
+    FROM finished
+    WHERE
+        finished.schedule_id IS NOT null
+        AND fire.schedule_id = finished.schedule_id
+        AND fire.nominal_at = finished.nominal_at
+        AND fire.job_id = finished.id
+        AND fire.outcome IN ('job', 'backfilled')
 )
 
 INSERT INTO mainspring.jobs_history (

@@ -6,6 +6,21 @@ WITH finished AS (
         AS given (id, attempt, result, result_ref)
     WHERE job.id = given.id AND job.attempt = given.attempt AND job.worker_id IS NOT null
     RETURNING job.*, given.result, given.result_ref
+),
+
+-- The ledger learns how a scheduled job ended; the others are left out before it is looked at.
+closed AS (
+    UPDATE mainspring.fires AS fire
+    SET
+        job_state = 'succeeded',
+        job_ended_at = coalesce(:at::timestamptz, statement_timestamp())
+    FROM finished
+    WHERE
+        finished.schedule_id IS NOT null
+        AND fire.schedule_id = finished.schedule_id
+        AND fire.nominal_at = finished.nominal_at
+        AND fire.job_id = finished.id
+        AND fire.outcome IN ('job', 'backfilled')
 )
 
 INSERT INTO mainspring.jobs_history_succeeded (

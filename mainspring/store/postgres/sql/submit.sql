@@ -3,7 +3,7 @@
 INSERT INTO mainspring.jobs (
     id, created_at, due_at, timeout_ms, priority, max_attempts, max_crashes, state, tenant, queue,
     kind, payload, payload_ref, backoff, on_exhausted, effect_key, submission_key,
-    unique_key, unique_while
+    unique_key, unique_while, schedule_id, nominal_at, alone
 )
 SELECT
     given.id,
@@ -36,7 +36,10 @@ SELECT
     given.unique_key,
     CASE
         WHEN given.unique_key IS NOT null THEN coalesce(given.unique_while, :unique_while::text)
-    END
+    END,
+    given.schedule_id,
+    given.nominal_at,
+    coalesce(given.alone, false)
 FROM
     unnest(
         :ids::uuid[], :payloads::bytea[], :payload_refs::text[], :due_ats::timestamptz[],
@@ -44,12 +47,13 @@ FROM
         :priorities::smallint[], :max_attempts_each::smallint[], :max_crashes_each::smallint[],
         :timeouts_ms::integer[], :backoffs::text[], :on_exhausted_each::text[],
         :effect_keys::text[], :submission_keys::text[], :unique_keys::text[],
-        :unique_whiles::text[]
+        :unique_whiles::text[], :schedule_ids::uuid[], :nominal_ats::timestamptz[],
+        :alone_each::boolean[]
     ) AS given (
         id, payload, payload_ref, due_at, delay_ms, kind, tenant, queue, priority, max_attempts,
         max_crashes, timeout_ms, backoff, on_exhausted, effect_key, submission_key,
-        unique_key, unique_while
+        unique_key, unique_while, schedule_id, nominal_at, alone
     )
--- Known ids, and unique keys that are held.
+-- Known ids, unique keys that are held, and schedules that have a live job which must be alone.
 ON CONFLICT DO NOTHING
 RETURNING id;
