@@ -116,8 +116,8 @@ async def test_a_name_is_taken_once_in_a_tenant(desk: FrontDesk) -> None:
 
 async def test_an_unknown_schedule_is_told_with_the_nearest_names(desk: FrontDesk) -> None:
     await made(desk)
-    with pytest.raises(NotFound, match="nigthly") as found:
-        await desk.schedules.get("nigthly")
+    with pytest.raises(NotFound, match="nightl") as found:
+        await desk.schedules.get("nightl")
     assert found.value.hint == "did you mean nightly?"
     with pytest.raises(NotFound):
         await desk.schedules.get("sch_01JD3M0V5T7QK4C8R2N6W9XYZA")
