@@ -19,6 +19,7 @@ _STYLES: Final = {
 STATE_STYLES: Final = {
     "succeeded": "green",
     "alive": "green",
+    "active": "green",
     "running": "cyan",
     "ready": "blue",
     "scheduled": "blue",
@@ -26,6 +27,7 @@ STATE_STYLES: Final = {
     "retrying": "yellow",
     "cancelling": "yellow",
     "blocked": "yellow",
+    "paused": "yellow",
     "failed": "yellow",
     "timed_out": "yellow",
     "lost": "magenta",
@@ -35,6 +37,8 @@ STATE_STYLES: Final = {
     "skipped": "dim",
     "released": "dim",
     "gone": "dim",
+    "exhausted": "dim",
+    "deleted": "dim",
 }
 _BARS: Final = "▁▂▃▄▅▆▇█"
 _SECOND: Final = 1_000
@@ -51,7 +55,7 @@ def styled(text: str, style: str, *, color: bool) -> str:
 
 
 def state_style(state: str) -> str:
-    """Return the style of a job's, attempt's or worker's state."""
+    """Return the style of a job's, attempt's, worker's or schedule's state."""
     return STATE_STYLES.get(state, "")
 
 
