@@ -6,6 +6,7 @@ into a dictionary for each of them. Lists are read left to right and every item 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import lru_cache
 from typing import Final
 
@@ -213,4 +214,5 @@ def _why_no_number(field: Field, text: str, found: int | None) -> tuple[str, str
     elsewhere = text.upper()[:3] in {*MONTH_NAMES, *WEEKDAY_NAMES}
     if elsewhere:
         return f"the {field.name} takes no names of months or weekdays", f"use {spoken}"
-    return f"{shown} is no {field.name}", f"use {spoken}"
+    near = get_close_matches(text.upper()[:8], field.names, 1, 0.6)
+    return f"{shown} is no {field.name}", f"did you mean {near[0]}?" if near else f"use {spoken}"

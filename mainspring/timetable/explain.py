@@ -228,15 +228,10 @@ def _comes_again(there: Zone, instant: int) -> bool:
 
 
 def warnings(definition: Definition, timetable: Timetable, now: int) -> list[str]:
-    """Return what is allowed but may not be meant."""
+    """Return what is allowed but may not be meant, and what the next clock change touches."""
     there = zone(definition.zone)
-    found = []
-    for text in definition.when:
-        rule = parse_rule(text, there, definition.anchor)
-        found += _cron_warnings(rule.text) if isinstance(rule, Cron) else []
+    found = rule_warnings(definition, timetable, now)
     first = timetable.next_at(now)
-    if first is not None and first - now > _YEAR:
-        found.append(f"the first fire is more than a year away: {moment(first):%Y-%m-%d}")
     change = there.next_change(now)
     if change and first is not None:
         at, before, after = change
@@ -245,6 +240,19 @@ def warnings(definition: Definition, timetable: Timetable, now: int) -> list[str
             for fire in timetable.fires_at(instant, 8):
                 note = _note(fire.kind, fire.local, there, instant)
                 found += [f"{fire.local[:10]}: {note}"] if note and len(found) < 8 else []
+    return found
+
+
+def rule_warnings(definition: Definition, timetable: Timetable, now: int) -> list[str]:
+    """Return what is allowed but may not be meant, whatever the clock does."""
+    there = zone(definition.zone)
+    found = []
+    for text in definition.when:
+        rule = parse_rule(text, there, definition.anchor)
+        found += _cron_warnings(rule.text) if isinstance(rule, Cron) else []
+    first = timetable.next_at(now)
+    if first is not None and first - now > _YEAR:
+        found.append(f"the first fire is more than a year away: {moment(first):%Y-%m-%d}")
     return found
 
 

@@ -117,7 +117,7 @@ def _step(mask: int, size: int) -> int:
 
 def _hour_spans(hours: int) -> str:
     values = bits_of(hours)
-    if len(values) > 1 and values == list(range(values[0], values[-1] + 1)):
+    if values == list(range(values[0], values[-1] + 1)):
         return f"from {values[0]:02}:00 to {values[-1]:02}:59"
     return f"in the hours {numbers(values)}"
 
