@@ -4,6 +4,8 @@ Each is judged on a standing whose prepared fires were taken back, and settles f
 the schedule as it was: nothing is forgotten because somebody changed it at the wrong moment.
 """
 
+from itertools import zip_longest
+
 import msgspec
 
 from mainspring.agenda.book import Book, instant_of_ms, job_of
@@ -205,7 +207,8 @@ def _by_hand(standing: Standing, new_id: NewId, *, alone: bool) -> NewFire:
 def rezone(standing: Standing, new_id: NewId, zones: int) -> Ruling:
     """Go on under new zone data: what was prepared by the old was taken back.
 
-    Where somebody else was quicker nothing changes.
+    Which fires are at other instants now is in the audit's detail: see ``Moved``. Where somebody
+    else was quicker nothing changes.
     """
     if standing.zones >= zones:
         return leave(standing, new_id)
@@ -216,7 +219,29 @@ def rezone(standing: Standing, new_id: NewId, zones: int) -> Ruling:
         calendars=standing.calendars,
         zones=zones,
     )
-    return edit(standing, new_id, change)
+    ruling = edit(standing, new_id, change)
+    moved = Moved((standing.zones, zones), _moved(standing, ruling))
+    return msgspec.structs.replace(ruling, detail=msgspec.json.encode(moved).decode())
+
+
+class Moved(msgspec.Struct, frozen=True):
+    """What new zone data did to fires that were known: prepared ones, and the next one."""
+
+    #: The number of the zone data before and after.
+    zones: tuple[int, int]
+    #: Instants in seconds, before and after; ``None``: there is none any more, or was none yet.
+    moved: tuple[tuple[int | None, int | None], ...]
+
+
+def _moved(standing: Standing, ruling: Ruling) -> tuple[tuple[int | None, int | None], ...]:
+    before = {row.nominal_at for row in standing.withdrawn if row.had_job}
+    after = {int(fire.row.nominal_at) for fire in ruling.fires if fire.job is not None}
+    before |= {standing.cursor.next_at or 0} - {0}
+    after |= {ruling.cursor.next_at or 0} - {0}
+    gone, come = sorted(before - after), sorted(after - before)
+    # The new ones reach further than the old ones did: what lies beyond those was never known.
+    known = sum(instant <= max(before, default=0) for instant in come)
+    return tuple(zip_longest(gone, come[: max(known, len(gone))]))
 
 
 def backfilled_job(

@@ -332,7 +332,7 @@ def _ruling(
         waiting = False
     look = _look_at(book, due, live_due_ms if is_exclusive else None, horizon_ms)
     return Ruling(
-        cursor=book.cursor,
+        cursor=msgspec.structs.replace(book.cursor, next_at=nominal),
         state=ScheduleState.ACTIVE,
         look_at_ms=None if waiting else look,
         waiting=waiting,

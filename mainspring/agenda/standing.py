@@ -23,6 +23,8 @@ class Cursor(msgspec.Struct, frozen=True, omit_defaults=True):
     skip_next: int = 0
     #: When the newest caught-up job is due.
     released_ms: int = 0
+    #: The next instant that is still to be decided, as it was known when this was written.
+    next_at: int | None = None
 
 
 class Live(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""``mainspring dev``: store, worker and maintenance in one command, and what happens to jobs."""
+"""``mainspring dev``: store and all roles in one command, and what happens to jobs."""
 
 import asyncio
 import sys
@@ -40,7 +40,7 @@ async def dev(  # noqa: PLR0913 - a command's options are its arguments
     reload: bool = True,
     options: Given,
 ) -> int:
-    """Run a store, a worker and maintenance here; show what happens to jobs.
+    """Run a store, a worker, a scheduler and maintenance here; show what happens to jobs.
 
     Parameters
     ----------

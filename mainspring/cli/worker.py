@@ -46,6 +46,7 @@ async def start(  # noqa: PLR0913 - a command's options are its arguments
     max_jobs_per_child: int | None = None,
     log_level: str | None = None,
     maintenance: bool = True,
+    scheduler: bool = True,
     options: Given,
 ) -> int:
     """Run a worker until a signal ends it.
@@ -77,10 +78,12 @@ async def start(  # noqa: PLR0913 - a command's options are its arguments
         debug, info, warning or error.
     maintenance
         Also recover what other workers lost, and drop old history.
+    scheduler
+        Also fire schedules.
     """
     from mainspring.runtime.assemble import refuse_missing_file
     from mainspring.runtime.declared import declared_by
-    from mainspring.runtime.node import Moments, run_node
+    from mainspring.runtime.node import Duties, Moments, run_node
     from mainspring.telemetry.logs import set_up_logging
     from mainspring.worker.config import WorkerConfig
 
@@ -115,7 +118,8 @@ async def start(  # noqa: PLR0913 - a command's options are its arguments
         on_start=lambda: _announce(config, len(handlers), options.shown_store),
         on_stop=lambda: _log.info("stopping; a second signal hurries, a third kills"),
     )
-    code = await run_node(settings, config, maintains=maintenance, moments=moments)
+    duties = Duties(maintains=maintenance, fires=scheduler)
+    code = await run_node(settings, config, duties=duties, moments=moments)
     _log.info("stopped")
     return code
 

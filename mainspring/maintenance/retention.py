@@ -1,13 +1,16 @@
-"""How long final jobs are kept, and the step that drops older ones."""
+"""How long final jobs and the ledger of fires are kept, and the step that drops older ones."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Final, Protocol
 
 import msgspec
 
+from mainspring.domain.limits import LEDGER_DAYS
 from mainspring.domain.states import JobState
 from mainspring.maintenance.files import FileSweeper
 from mainspring.ports.blobs import BlobStore
+from mainspring.ports.schedules import ScheduleStore
 from mainspring.ports.store import MaintenanceStore, QueryStore
 
 KEEP_DAYS: Final[Mapping[JobState, int]] = {
@@ -34,12 +37,12 @@ class Swept(msgspec.Struct, frozen=True):
     is_partial: bool = False
 
 
-class HouseStore(MaintenanceStore, QueryStore, Protocol):
+class HouseStore(MaintenanceStore, QueryStore, ScheduleStore, Protocol):
     """The part of a store that housekeeping needs."""
 
 
 class Housekeeping:
-    """Partitions to come, history to drop, keys to forget: once an hour, or on demand."""
+    """Partitions to come, history, keys and old fires to forget: once an hour, or on demand."""
 
     def __init__(
         self,
@@ -65,6 +68,8 @@ class Housekeeping:
             await self._blobs.delete(self._orphans)
         self._orphans = []
         forgotten = await self._store.forget_expired(_ROWS_A_STEP)
+        before = await self._store.now() - timedelta(days=LEDGER_DAYS)
+        forgotten += await self._store.forget_fires(before, limit=_ROWS_A_STEP)
         files, goes_on = (0, False) if self._files is None else await self._files.step()
         return Swept(prepared, dropped, forgotten, files, goes_on)
 

@@ -22,7 +22,7 @@ the same transaction; a replay opens it again, and the job is not ``alone`` any 
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
 
 import msgspec
 
@@ -40,6 +40,9 @@ from mainspring.domain.schedule import (
 )
 
 Judge = Callable[[Standing], Ruling]
+
+#: Idle workers look by themselves more often than this; of what falls due sooner they are told.
+TELL_AHEAD_MS: Final = 10_000
 
 
 class NewSchedule(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,7 +66,7 @@ class Judged(msgspec.Struct, frozen=True):
     schedules: int
     #: Jobs that were inserted.
     jobs: int
-    #: Queues that have got jobs which are due now.
+    #: Queues that have got jobs which are due now, or will be within ``TELL_AHEAD_MS``.
     queues: frozenset[str]
     #: Workers that hold jobs which are being cancelled now.
     workers: frozenset[bytes]

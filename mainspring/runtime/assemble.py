@@ -59,7 +59,7 @@ def open_blobs(settings: Settings) -> BlobStore | None:
 @asynccontextmanager
 async def open_worker_gateway(settings: Settings) -> AsyncIterator[WorkerGateway]:
     """Open a store that is ready for use, and a worker's door to it."""
-    store = await _open_ready(settings)
+    store = await open_ready_store(settings)
     try:
         gateway = LocalGateway(
             store,
@@ -80,7 +80,7 @@ async def open_worker_gateway(settings: Settings) -> AsyncIterator[WorkerGateway
 @asynccontextmanager
 async def open_client_gateway(settings: Settings) -> AsyncIterator[ClientGateway]:
     """Open a store that is ready for use, and a client's door to it."""
-    store = await _open_ready(settings)
+    store = await open_ready_store(settings)
     try:
         desk = FrontDesk(
             store,
@@ -127,7 +127,7 @@ def _is_missing(path: str | None) -> bool:
         return False
 
 
-async def _open_ready(settings: Settings) -> Store:
+async def open_ready_store(settings: Settings) -> Store:
     """Open a store that somebody has migrated; looking for one must not make an empty file."""
     refuse_missing_file(settings)
     store = await open_store(settings)

@@ -1,7 +1,7 @@
-"""One process that runs roles together: a worker's keeper, recovery and housekeeping.
+"""One process that runs roles together: a worker's keeper, the scheduler, recovery, housekeeping.
 
-What ``mainspring worker start`` and ``mainspring dev`` are made of. Signals stop it: the first
-SIGTERM or SIGINT drains, a second one stops the handlers, a third kills them.
+What ``mainspring worker start``, ``scheduler start`` and ``mainspring dev`` are made of. Signals
+stop it: the first SIGTERM or SIGINT drains, a second one stops the handlers, a third kills them.
 """
 
 import asyncio
@@ -17,12 +17,20 @@ from mainspring.domain.job import HandlerInfo
 from mainspring.domain.limits import RECOVER_JOBS_MAX
 from mainspring.maintenance.retention import Housekeeping
 from mainspring.ports.clock import monotonic
+from mainspring.ports.entropy import new_job_id, roll
 from mainspring.ports.store import Store
-from mainspring.runtime.assemble import dice, open_blobs, open_store, open_worker_gateway
-from mainspring.runtime.loop import run_role
+from mainspring.runtime.assemble import (
+    dice,
+    open_blobs,
+    open_ready_store,
+    open_worker_gateway,
+)
+from mainspring.runtime.loop import Ear, run_role
 from mainspring.runtime.settings import Settings, keep_days
 from mainspring.runtime.succession import Runs, Succession
 from mainspring.runtime.worker_process import CHILD_COMMAND, with_signals
+from mainspring.scheduler.firing import TOPICS, Firing
+from mainspring.scheduler.rezoning import Rezoning
 from mainspring.worker.config import WorkerConfig
 from mainspring.worker.keeper import Keeper
 
@@ -50,19 +58,32 @@ class Moments(NamedTuple):
 NO_MOMENTS: Final = Moments()
 
 
+class Duties(NamedTuple):
+    """What a node does besides its main task."""
+
+    #: Recover what others lost, and drop old history.
+    maintains: bool = True
+    #: Fire schedules.
+    fires: bool = True
+
+
+ALL_DUTIES: Final = Duties()
+
+
 async def run_node(
     settings: Settings,
     config: WorkerConfig,
     *,
-    maintains: bool = True,
+    duties: Duties = ALL_DUTIES,
     moments: Moments = NO_MOMENTS,
     companion: Companion | None = None,
     succession: Succession | None = None,
 ) -> int:
     """Run the roles until a signal or the companion's end stops them; return the exit status.
 
-    A companion that returns stops the node in order; one that raises stops it and is raised.
-    With a ``succession`` the worker can be replaced while the node runs.
+    All nodes may have all duties: nothing is done twice by that. A companion that returns stops the
+    node in order; one that raises stops it and is raised. With a ``succession`` the worker can be
+    replaced while the node runs.
     """
     async with open_worker_gateway(settings) as gateway:
 
@@ -92,8 +113,7 @@ async def run_node(
         with_signals(ask_stop)
         moments.on_start()
         async with asyncio.TaskGroup() as group:
-            if maintains:
-                group.create_task(_maintain(settings, stopping))
+            group.create_task(_do(duties, settings, stopping))
             beside = None
             if companion is not None:
                 running = companion(stopping, stopped)
@@ -122,9 +142,44 @@ async def _beside(
     return failure
 
 
-async def _maintain(settings: Settings, stopping: asyncio.Event) -> None:
-    """Recover and clean on a store of its own, so that no worker waits for it."""
-    store = await open_store(settings)
+async def run_scheduler(
+    settings: Settings, *, duties: Duties = ALL_DUTIES, moments: Moments = NO_MOMENTS
+) -> None:
+    """Run the duties without a worker until a signal stops them."""
+    stopping = asyncio.Event()
+
+    def ask_stop() -> None:
+        if not stopping.is_set():
+            stopping.set()
+            moments.on_stop()
+
+    with_signals(ask_stop)
+    await _do(duties, settings, stopping, moments.on_start)
+
+
+async def _do(
+    duties: Duties,
+    settings: Settings,
+    stopping: asyncio.Event,
+    on_start: Callable[[], None] = _nobody,
+) -> None:
+    """Do what is a node's duty, on a store of its own, so that no worker waits for it."""
+    if not any(duties):
+        return
+    store = await open_ready_store(settings)
+    try:
+        on_start()
+        async with asyncio.TaskGroup() as group:
+            if duties.maintains:
+                group.create_task(_maintain(store, settings, stopping))
+            if duties.fires:
+                group.create_task(_fire(store, stopping))
+    finally:
+        await store.close()
+
+
+async def _maintain(store: Store, settings: Settings, stopping: asyncio.Event) -> None:
+    """Recover and clean."""
     blobs = open_blobs(settings)
     try:
         house = Housekeeping(store, blobs=blobs, keep_days=keep_days(settings))
@@ -135,7 +190,22 @@ async def _maintain(settings: Settings, stopping: asyncio.Event) -> None:
     finally:
         if blobs is not None:
             await blobs.close()
-        await store.close()
+
+
+async def _fire(store: Store, stopping: asyncio.Event) -> None:
+    """Turn due fires into jobs."""
+    firing = Firing(store, new_id=new_job_id, roll=roll)
+    rezoning = Rezoning(store, new_id=new_job_id)
+    hints = store.wakeups.subscribe(TOPICS)
+    try:
+        async with asyncio.TaskGroup() as group:
+            running = run_role(
+                "scheduler", firing.step, stopping, ear=lambda: Ear(hints, firing.deaf_seconds)
+            )
+            group.create_task(running)
+            group.create_task(run_role("zone data", rezoning.step, stopping))
+    finally:
+        hints.close()
 
 
 class _Recovering:

@@ -344,7 +344,8 @@ def test_going_back_over_prepared_fires_takes_back_their_count_and_their_wishes(
         ),
     )
     ruling = changes.pause(standing, ids(), Pause("because", "me"))
-    assert ruling.cursor == Cursor(NOON - MINUTE, fired=7, skip_next=2)
+    back = Cursor(NOON - MINUTE, fired=7, skip_next=2)
+    assert msgspec.structs.replace(ruling.cursor, next_at=None) == back
 
 
 def test_a_fire_held_back_by_jitter_is_decided_again_after_it_was_taken_back() -> None:

@@ -17,7 +17,7 @@ from mainspring.domain.schedule import BackfillView, Cause, FireRow, Outcome
 from mainspring.ports.schedules import Judged, NewBackfill, Release
 from mainspring.store.postgres import schedule_rows
 from mainspring.store.postgres.auditing import audit
-from mainspring.store.postgres.judging import NOTHING, find_standings, insert_jobs, is_due
+from mainspring.store.postgres.judging import NOTHING, find_standings, insert_jobs, is_soon_due
 from mainspring.store.postgres.part import Part
 from mainspring.store.postgres.pool import follow, load
 from mainspring.store.postgres.rows import json_text, keepable
@@ -159,7 +159,7 @@ def _release(make: Make, limit: int, at: datetime | None) -> Steps[Judged]:
     standings = yield from _standings(waiting, at)
     released = _choose(waiting, standings, make, limit)
     jobs = (yield from _insert(released, rows[0]["now"])) if released else []
-    due = frozenset(job.queue for job in jobs if is_due(job, rows[0]["now"]))
+    due = frozenset(job.queue for job in jobs if is_soon_due(job, rows[0]["now"]))
     return Judged(len(held), len(jobs), due, frozenset())
 
 

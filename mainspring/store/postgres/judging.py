@@ -7,7 +7,7 @@ taken before those of the ledger.
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import groupby
 from operator import itemgetter
 from typing import Final, NamedTuple
@@ -20,7 +20,13 @@ from mainspring.domain.errors import NotFound, ScheduleExists
 from mainspring.domain.ids import SCHEDULE, show
 from mainspring.domain.job import NewJob
 from mainspring.domain.schedule import SHARDS, FireView, Withdrawn
-from mainspring.ports.schedules import CalendarChange, Judge, Judged, NewSchedule
+from mainspring.ports.schedules import (
+    TELL_AHEAD_MS,
+    CalendarChange,
+    Judge,
+    Judged,
+    NewSchedule,
+)
 from mainspring.store.postgres import schedule_rows
 from mainspring.store.postgres.auditing import audit
 from mainspring.store.postgres.columns import columns
@@ -55,6 +61,7 @@ SCHEDULER: Final = "scheduler"
 _CANCELLED_BY: Final = "schedule"
 NOTHING: Final = Judged(0, 0, frozenset(), frozenset())
 _UNBOUNDED: Final = 2_147_483_647
+_TELL_AHEAD: Final = timedelta(milliseconds=TELL_AHEAD_MS)
 
 
 class Occasion(NamedTuple):
@@ -263,15 +270,15 @@ def _carry_out(cases: Sequence[Ruled], now: datetime, actor: str) -> Steps[Judge
     return Judged(
         schedules=len(cases),
         jobs=len(jobs),
-        queues=frozenset(job.queue for job in jobs if is_due(job, now)),
+        queues=frozenset(job.queue for job in jobs if is_soon_due(job, now)),
         workers=workers,
         job_ids=tuple(job.id for job in jobs) if len(cases) == 1 else (),
     )
 
 
-def is_due(job: NewJob, now: datetime) -> bool:
-    """Say whether a job that is inserted now can be claimed at once."""
-    return job.due_at is None or job.due_at <= now
+def is_soon_due(job: NewJob, now: datetime) -> bool:
+    """Say whether workers are to be told of a job that is inserted now."""
+    return job.due_at is None or job.due_at <= now + _TELL_AHEAD
 
 
 def _cancel(cases: Sequence[Ruled], now: datetime) -> Steps[frozenset[bytes]]:

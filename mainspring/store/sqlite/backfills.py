@@ -15,7 +15,7 @@ from mainspring.store.sqlite.control import audit
 from mainspring.store.sqlite.instants import due_us, from_us
 from mainspring.store.sqlite.packing import as_json, chunks
 from mainspring.store.sqlite.part import Part
-from mainspring.store.sqlite.rulings import due_queues
+from mainspring.store.sqlite.rulings import soon_due_queues
 from mainspring.store.sqlite.standings import read_standings
 from mainspring.store.sqlite.submission import insert_fresh
 from mainspring.store.sqlite.unit import Row, Unit
@@ -87,7 +87,7 @@ class Backfills(Part):
                     unit.change("end_backfill", {"id": backfill.id, "state": "done"})
                 elif len(jobs) < limit:
                     jobs += _release(unit, backfill, make, limit - len(jobs))
-            return Judged(len(ready), len(jobs), due_queues(jobs, unit.now_us), frozenset())
+            return Judged(len(ready), len(jobs), soon_due_queues(jobs, unit.now_us), frozenset())
 
         return await self._engine.write(work)
 

@@ -13,7 +13,7 @@ from mainspring.agenda.standing import Change, NewFire, Ruling, Standing
 from mainspring.domain.ids import SCHEDULE, show
 from mainspring.domain.job import NewJob
 from mainspring.domain.schedule import FireRow, Missed
-from mainspring.ports.schedules import Judged
+from mainspring.ports.schedules import TELL_AHEAD_MS, Judged
 from mainspring.store.sqlite.control import audit, cancel_jobs
 from mainspring.store.sqlite.instants import due_us
 from mainspring.store.sqlite.packing import as_json, chunks, pack, text
@@ -70,15 +70,16 @@ def carry_out(
     return Judged(
         schedules=len(ruled),
         jobs=len(jobs),
-        queues=due_queues(jobs, unit.now_us),
+        queues=soon_due_queues(jobs, unit.now_us),
         workers=frozenset(workers),
         job_ids=tuple(job.id for job in jobs) if len(ruled) == 1 else (),
     )
 
 
-def due_queues(jobs: Sequence[NewJob], now_us: int) -> frozenset[str]:
-    """Return the queues that have got jobs which are due now."""
-    return frozenset(job.queue for job in jobs if due_us(job, now_us) <= now_us)
+def soon_due_queues(jobs: Sequence[NewJob], now_us: int) -> frozenset[str]:
+    """Return the queues that have got jobs of which workers are to be told."""
+    soon_us = now_us + TELL_AHEAD_MS * 1_000
+    return frozenset(job.queue for job in jobs if due_us(job, now_us) <= soon_us)
 
 
 def _version(standing: Standing, change: Change | None, row: FireRow) -> int:

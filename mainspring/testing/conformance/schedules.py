@@ -10,7 +10,7 @@ from mainspring.agenda.standing import Cursor, Pause, Ruling, Standing
 from mainspring.domain.errors import MainspringError, ScheduleExists
 from mainspring.domain.schedule import ScheduleState
 from mainspring.domain.states import JobState
-from mainspring.ports.schedules import Judged, ScheduleFilter
+from mainspring.ports.schedules import TELL_AHEAD_MS, Judged, ScheduleFilter
 from mainspring.ports.store import Store
 from mainspring.testing.clock import SettableClock
 from mainspring.testing.conformance.schedules_steps import (
@@ -218,6 +218,16 @@ class JudgeDueSuite(Suite):
         assert (await look(store, watching)).schedules == 0
         assert watching.seen == []
         assert await store.next_look_ms(zones=ZONES) is None
+
+    async def test_workers_are_told_of_what_falls_due_before_they_look_by_themselves(
+        self, store: Store, clock: SettableClock
+    ) -> None:
+        now = seconds(clock.now())
+        soon, later = now + TELL_AHEAD_MS // 2_000, now + TELL_AHEAD_MS
+        for name, nominal_at in (("soon", soon), ("later", later)):
+            await make_schedule(store, looking_at(clock.now()), name=name)
+            judged = await look(store, firing(fire(nominal_at, queue=name), look_at_ms=None))
+            assert judged.queues == (frozenset({"soon"}) if name == "soon" else frozenset())
 
     async def test_a_pause_that_is_over_is_judged(self, store: Store, clock: SettableClock) -> None:
         until_ms = seconds(clock.now()) * 1_000 + 60_000
