@@ -1,6 +1,7 @@
 """A store in the test's memory, behind a socket: what workers see of one."""
 
 import asyncio
+import contextlib
 import json
 import math
 import time
@@ -69,6 +70,7 @@ class FakeStore:
         self.failing: set[str] = set()
         self.forgetful: set[str] = set()
         self.version = 0
+        self.connections: set[asyncio.StreamWriter] = set()
         self._moved = asyncio.Event()
 
     # --- For tests ------------------------------------------------------------------------------
@@ -310,6 +312,7 @@ class FakeStore:
             self.stir()
 
         answering: set[asyncio.Task[None]] = set()
+        self.connections.add(writer)
         try:
             while True:
                 size = int.from_bytes(await reader.readexactly(4), "big")
@@ -318,7 +321,18 @@ class FakeStore:
         except (asyncio.IncompleteReadError, ConnectionError):
             for late in answering:
                 late.cancel()
+        finally:
+            self.connections.discard(writer)
             writer.close()
+
+    async def hang_up(self) -> None:
+        """Close what is still connected: processes that were killed go in their own time."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while self.connections:
+                writer = self.connections.pop()
+                writer.close()
+                with contextlib.suppress(ConnectionError):
+                    await writer.wait_closed()
 
     async def _hint(self, seen: int, seconds: float) -> bool:
         try:

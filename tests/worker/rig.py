@@ -150,3 +150,4 @@ class Rig:
         asyncio.get_running_loop().remove_reader(self._board)
         self._board.close()
         self._server.close()
+        await self.store.hang_up()
