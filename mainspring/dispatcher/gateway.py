@@ -9,8 +9,15 @@ import msgspec
 from mainspring.dispatcher.judgement import Dice, Judge
 from mainspring.dispatcher.recovery import Recovery, announce
 from mainspring.dispatcher.texts import storable_line, storable_progress
+from mainspring.dispatcher.unanswered import Unanswered
 from mainspring.dispatcher.watermarks import Watermarks
-from mainspring.domain.errors import ConfigError, LeaseLost, MainspringError, NotFound
+from mainspring.domain.errors import (
+    ConfigError,
+    LeaseLost,
+    MainspringError,
+    NotFound,
+    OutcomeUnknown,
+)
 from mainspring.domain.ids import created_at, show_attempt
 from mainspring.domain.job import Claimed, HandlerInfo, NewSession, Settlement
 from mainspring.domain.limits import CLAIM_JOBS_MAX, INLINE_BYTES_MAX
@@ -67,6 +74,7 @@ class LocalGateway:
         self._judge = Judge(dice, blobs, inline_bytes=inline_bytes)
         self._recovery = Recovery(store, store.wakeups, self._judge)
         self._watermarks = Watermarks(monotonic)
+        self._unanswered = Unanswered(monotonic)
         self._monotonic = monotonic
         #: What this process claimed and has not settled: the facts that a judgement needs.
         self._claimed: dict[tuple[bytes, int], Claimed] = {}
@@ -113,14 +121,29 @@ class LocalGateway:
         if now - self._recover_at >= _RECOVER_SECONDS:
             self._recover_at = now
             await self._recovery.step(await self._known_handlers())
+        if self._unanswered.is_look_due():
+            await self._hand_back_unseen(ask)
         lanes = self._watermarks.apply(ask.lanes)
         limit = min(ask.limit, CLAIM_JOBS_MAX)
-        claimed = await self._store.claim(msgspec.structs.replace(ask, lanes=lanes, limit=limit))
+        try:
+            claimed = await self._store.claim(
+                msgspec.structs.replace(ask, lanes=lanes, limit=limit)
+            )
+        except OutcomeUnknown:
+            self._unanswered.note()
+            raise
         self._watermarks.learn(ask.lanes, claimed)
         self._vain_waits = 0 if claimed else self._vain_waits
         for job in claimed:
             self._claimed[job.job_id, job.attempt] = job
         return claimed
+
+    async def _hand_back_unseen(self, ask: ClaimAsk) -> None:
+        """Hand back what the store says this child holds, but no answer ever brought."""
+        held = await self._store.held_by(ask.worker_id, ask.child)
+        unseen = [job for job in held if (job.job_id, job.attempt) not in self._claimed]
+        await self._recovery.hand_back(unseen, await self._known_handlers())
+        self._unanswered.looked()
 
     async def payload(self, claimed: Claimed) -> bytes:
         """Return the payload, from the row or from the object store."""

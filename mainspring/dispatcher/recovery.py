@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from mainspring.dispatcher.judgement import Judge
 from mainspring.domain.job import HandlerInfo, Held, Settled, Settlement
 from mainspring.domain.limits import RECOVER_JOBS_MAX
-from mainspring.domain.outcome import UNRESPONSIVE, Lost, Outcome, TimedOut
+from mainspring.domain.outcome import UNRESPONSIVE, Lost, Outcome, Released, TimedOut
 from mainspring.domain.states import FINAL, JobState
 from mainspring.ports.store import DispatchStore, Wakeups
 
@@ -37,13 +37,20 @@ class Recovery:
         self, held: Sequence[Held], handlers: Mapping[str, HandlerInfo], *, cause: str
     ) -> int:
         """Judge attempts that nobody will report any more; return how many were closed."""
-        if not held:
+        return await self._settle([(job, _outcome(job, cause)) for job in held], handlers)
+
+    async def hand_back(self, held: Sequence[Held], handlers: Mapping[str, HandlerInfo]) -> int:
+        """Let others have attempts that nobody has begun; it costs no try."""
+        return await self._settle([(job, Released()) for job in held], handlers)
+
+    async def _settle(
+        self, ends: Sequence[tuple[Held, Outcome]], handlers: Mapping[str, HandlerInfo]
+    ) -> int:
+        if not ends:
             return 0
-        settlements = [
-            await self._judge.settle(job, _outcome(job, cause), handlers) for job in held
-        ]
+        settlements = [await self._judge.settle(job, outcome, handlers) for job, outcome in ends]
         settled = await self._store.settle(settlements)
-        queues = {job.job_id: job.queue for job in held}
+        queues = {job.job_id: job.queue for job, _ in ends}
         announce(self._wakeups, queues, settlements, settled)
         return sum(item.accepted for item in settled)
 

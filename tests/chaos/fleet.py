@@ -37,13 +37,13 @@ class Fleet:
         self._frozen: set[int] = set()
         self._count = 0
 
-    def start(self, *, processes: int = 1) -> int:
-        """Start one worker and return the pid of its keeper."""
+    def start(self, *, processes: int = 1, through: str = "") -> int:
+        """Start one worker, at another address of the store if told; return its keeper's pid."""
         self._count += 1
         log = (self.folder / f"worker-{self._count}.log").open("wb")
         command = [
             *(sys.executable, "-m", "mainspring", "worker", "start"),
-            *("tests.chaos.chaos_app:app", "--store", self._store_url),
+            *("tests.chaos.chaos_app:app", "--store", through or self._store_url),
             *("--concurrency", str(self._concurrency), "--processes", str(processes)),
             *("--lease", f"{self._lease_ms}ms", "--grace", "1s", "--drain-timeout", "2s"),
         ]

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from mainspring.domain.states import AttemptState
 from mainspring.ports.clock import pause_seconds
 from mainspring.runtime.assemble import open_store
 from mainspring.runtime.settings import Settings
@@ -30,6 +31,9 @@ pytestmark = [
 
 SERVER_KILLS = 6
 CUTS = 60
+WORKER_CUTS = 24
+#: What every claim and every report of a success has in it.
+STATEMENTS = (b"AS level (priority, since)", b"INSERT INTO mainspring.jobs_history_succeeded")
 
 
 async def test_a_killed_server_loses_nothing_that_was_acknowledged(
@@ -105,3 +109,48 @@ async def test_a_commit_with_unknown_outcome_makes_exactly_one_job(
         assert sum((await store.count_states()).values()) == CUTS * 3
     finally:
         await store.close()
+
+
+async def test_workers_whose_connections_are_cut_hold_on_to_nothing(
+    durable_postgres: PostgresServer, tmp_path: Path
+) -> None:
+    """Cut a worker's claims and reports before and after the server has carried them out.
+
+    A claim without an answer leaves jobs that nobody runs; they are handed back, long before the
+    deadline of an attempt, and are not charged for it.
+    """
+    seed = seed_of_this_run()
+    store_url = durable_postgres.create_database()
+    await migrate(store_url)
+    # Nobody is to lose its session here: what is lost must be made good by its loser.
+    fleet = Fleet(store_url, tmp_path, lease_ms=30_000)
+    try:
+        async with (
+            FaultProxy(
+                durable_postgres.host, durable_postgres.port, protocol=Protocol.POSTGRES
+            ) as proxy,
+            open_ledger(store_url, seed) as ledger,
+        ):
+            fleet.start(through=proxy.through(store_url))
+            await ledger.until_workers(1)
+            for number in range(WORKER_CUTS):
+                cut = proxy.cut_before if number % 2 else proxy.cut_after
+                happened = cut(STATEMENTS[number // 2 % len(STATEMENTS)]).happened
+                while not happened.is_set():
+                    await ledger.submit(5)
+                    await pause_seconds(0.05)
+            await wait_until_final(ledger, fleet)
+            # In a thread: the worker's goodbye goes through the proxy, which lives on this loop.
+            assert await asyncio.to_thread(fleet.stop) == [0], fleet.logs()
+            history = await gather(ledger, fleet, store_url)
+    finally:
+        fleet.stop()
+    prove(history, seed, fleet)
+    attempts = [each for recorded in history.recorded.values() for each in recorded.attempts]
+    released = [attempt for attempt in attempts if attempt.state is AttemptState.RELEASED]
+    assert released, "no claim was carried out without an answer: the run shows nothing"
+    assert {attempt.state for attempt in attempts} <= {
+        AttemptState.SUCCEEDED,
+        AttemptState.RELEASED,
+        AttemptState.FAILED,  # as every 17th does
+    }

@@ -6,7 +6,7 @@ from typing import Any
 from mainspring.dispatcher.gateway import LocalGateway
 from mainspring.domain.job import Claimed, HandlerInfo, Settled, Settlement
 from mainspring.domain.outcome import Outcome, Report
-from mainspring.ports.store import Store
+from mainspring.ports.store import ClaimAsk, Store
 from mainspring.testing.builders import claim_ask, new_job, new_session
 
 MakeGateway = Callable[[], LocalGateway]
@@ -23,16 +23,26 @@ class Seconds:
 
 
 class Faulty:
-    """Raises the next fault before a settlement reaches the store, or after it took effect."""
+    """Raises the next fault before a settlement reaches the store, or after it took effect.
+
+    ``claims`` are the faults of claims that took effect, whose answers were lost.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self.before: list[Exception] = []
         self.after: list[Exception] = []
+        self.claims: list[Exception] = []
         self.settled: list[Settlement] = []
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
+
+    async def claim(self, ask: ClaimAsk) -> list[Claimed]:
+        claimed = await self._store.claim(ask)
+        if self.claims:
+            raise self.claims.pop(0)
+        return claimed
 
     async def settle(self, settlements: Sequence[Settlement]) -> list[Settled]:
         if self.before:
