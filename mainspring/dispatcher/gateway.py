@@ -23,6 +23,7 @@ from mainspring.domain.job import Claimed, HandlerInfo, NewSession, Settlement
 from mainspring.domain.limits import CLAIM_JOBS_MAX, INLINE_BYTES_MAX
 from mainspring.domain.outcome import LogLine, Progress, Report
 from mainspring.domain.references import file_key
+from mainspring.domain.schedule import FireOf
 from mainspring.ports.blobs import BlobStore
 from mainspring.ports.store import (
     Beat,
@@ -49,6 +50,10 @@ class WorkerStore(DispatchStore, SessionStore, Protocol):
     @property
     def wakeups(self) -> Wakeups:
         """Return the hints of this store."""
+        ...
+
+    async def fires_of(self, claimed: Sequence[Claimed]) -> dict[bytes, FireOf]:
+        """Return by job what handlers may know of their fires."""
         ...
 
     async def close(self) -> None:
@@ -136,7 +141,18 @@ class LocalGateway:
         self._vain_waits = 0 if claimed else self._vain_waits
         for job in claimed:
             self._claimed[job.job_id, job.attempt] = job
-        return claimed
+        return await self._with_fires(claimed)
+
+    async def _with_fires(self, claimed: list[Claimed]) -> list[Claimed]:
+        """Tell scheduled jobs what fires they are; those of which that is unknown go back."""
+        fired = [job for job in claimed if job.schedule_id is not None]
+        if not fired:
+            return claimed
+        try:
+            fires = await self._store.fires_of(fired)
+        except MainspringError:
+            return [_unread(job) for job in claimed]
+        return [msgspec.structs.replace(job, fire=fires.get(job.job_id)) for job in claimed]
 
     async def _hand_back_unseen(self, ask: ClaimAsk) -> None:
         """Hand back what the store says this child holds, but no answer ever brought."""
@@ -290,3 +306,7 @@ class LocalGateway:
             self._handlers = {handler.kind: handler for handler in found}
             self._handlers_until = now + _HANDLERS_SECONDS
         return self._handlers
+
+
+def _unread(job: Claimed) -> Claimed:
+    return msgspec.structs.replace(job, fire_is_unread=job.schedule_id is not None)

@@ -25,6 +25,7 @@ from mainspring.domain.names import check_choice, check_range
 from mainspring.domain.outcome import LogLine
 from mainspring.domain.states import JobState
 from mainspring.ports.clock import utc_now
+from mainspring.ports.scheduling import Application, Planned
 from mainspring.runtime.connect import AsyncClient, Client
 from mainspring.testing import submissions
 from mainspring.testing.door import KitDoor
@@ -138,6 +139,23 @@ class Kit:
         """Return a client of this world, whose calls are awaited."""
         return AsyncClient(self._door)
 
+    def deploy(self) -> list[Planned]:
+        """Make the schedules and calendars that the installed apps declare, as a deployment does.
+
+        From then on ``advance`` fires them at their instants.
+        """
+        return [planned for app in self._bench.apps for planned in self._deploy(app)]
+
+    def _deploy(self, app: App) -> list[Planned]:
+        wanted = Application(
+            schedules=tuple(app.schedules.values()),
+            calendars=tuple(app.calendars.values()),
+            owner=f"app:{app.name}",
+            prune=True,
+        )
+        at_once(self._bench.declare())
+        return at_once(self._world.desk.schedules.apply(wanted, actor="testing"))
+
     # --- Running --------------------------------------------------------------------------------
 
     def drain(
@@ -180,7 +198,7 @@ class Kit:
     def advance(
         self, duration: str | timedelta, *, drain: bool | None = None, raise_errors: bool = False
     ) -> Drained:
-        """Move the clock: delays, back-off, leases and retention move with it.
+        """Move the clock: delays, back-off, schedules, leases and retention move with it.
 
         With ``drain`` everything that falls due on the way is run at its own instant; so it is in
         the mode ``inline``, unless ``drain=False``. Otherwise what has fallen due rests.
@@ -220,7 +238,11 @@ class Kit:
         return self._drained(begin)
 
     def next_at(self) -> datetime | None:
-        """Return when the next waiting job falls due, or a lost lease runs out; now, if one is."""
+        """Return when the next waiting job falls due, or a lost lease runs out; now, if one is.
+
+        A fire of a schedule has its job some minutes before it is due; ``client.schedules.next``
+        tells what comes after that.
+        """
         return at_once(self._bench.next_at())
 
     def _drains(self, *, drain: bool | None) -> bool:

@@ -58,7 +58,7 @@ class Workbench:
     def __init__(self, world: World) -> None:
         """Work in this world."""
         self._world = world
-        self._apps: list[App] = []
+        self.apps: list[App] = []
         self._own_deps: dict[int, object] = {}
         self._deps: object = _UNSET
         self._plans: list[tuple[str | bytes, Plan]] = []
@@ -79,9 +79,9 @@ class Workbench:
         """Take an app; False: it is here already."""
         if not isinstance(app, App):
             raise InvalidInput(f"{app!r} is no App", hint="give the object that App(...) made")
-        if any(known is app for known in self._apps):
+        if any(known is app for known in self.apps):
             return False
-        for known in self._apps:
+        for known in self.apps:
             shared = sorted(known.handlers.keys() & app.handlers.keys())
             if shared:
                 raise InvalidInput(
@@ -89,18 +89,19 @@ class Workbench:
                     f"{shared[0]!r}",
                     hint="give each its own test, or one of the handlers another kind=",
                 )
-        self._apps.append(app)
-        at_once(self._declare())
+        self.apps.append(app)
+        at_once(self.declare())
         return True
 
-    async def _declare(self) -> None:
+    async def declare(self) -> None:
+        """Let the worker be one that has the handlers of all apps."""
         await self._world.declare(
-            tuple(handler.info for app in self._apps for handler in app.handlers.values())
+            tuple(handler.info for app in self.apps for handler in app.handlers.values())
         )
 
     def handler(self, kind: str) -> Handler | None:
         """Return the handler of a kind, if an installed app has one."""
-        for app in self._apps:
+        for app in self.apps:
             if kind in app.handlers:
                 return app.handlers[kind]
         return None
@@ -110,8 +111,8 @@ class Workbench:
         found = self.handler(kind)
         if found is not None:
             return found
-        known = [name for app in self._apps for name in app.handlers]
-        if not self._apps:
+        known = [name for app in self.apps for name in app.handlers]
+        if not self.apps:
             hint = "name your app: the ini option mainspring_apps, or mainspring.install(app)"
         elif not known:
             hint = "the installed apps have no handlers; are their modules imported?"
@@ -134,7 +135,7 @@ class Workbench:
         self._own_deps[id(app)] = deps
 
     def _app_of(self, kind: str) -> App:
-        return next(app for app in self._apps if kind in app.handlers)
+        return next(app for app in self.apps if kind in app.handlers)
 
     async def _deps_of(self, place: Place, app: App) -> object:
         if id(app) in self._own_deps:
@@ -219,7 +220,8 @@ class Workbench:
 
     async def work(self, place: Place, wish: Wish) -> None:
         """Run what is due until nothing is."""
-        await self._declare()
+        await self.declare()
+        await self._world.fire()
         done = 0
         with captured_logging():
             while wish.limit is None or done < wish.limit:
@@ -237,6 +239,8 @@ class Workbench:
         if claimed is None:
             return False
         error = await self._attempt(place, claimed)
+        # A fire may have waited for its end.
+        await self._world.fire()
         if wish.raises and error is not None:
             raise error
         return True
@@ -294,7 +298,7 @@ class Workbench:
         while True:
             if place is not None and wish is not None:
                 await self.work(place, wish)
-            steps = [world.next_lapse()]
+            steps = [world.next_lapse(), await world.next_look()]
             if place is not None:
                 steps.append(await world.next_due())
             ahead = [step for step in steps if step is not None and step > world.clock.now()]
@@ -313,7 +317,7 @@ class Workbench:
 
     async def next_at(self) -> datetime | None:
         """Return when something happens next; now, if something is due."""
-        await self._declare()
+        await self.declare()
         steps = [self._world.next_lapse(), await self._world.next_due()]
         return min((step for step in steps if step is not None), default=None)
 
@@ -344,7 +348,7 @@ class Workbench:
         if job.state in FINAL:
             return
         if self.is_inline or self._running:
-            await self._declare()
+            await self.declare()
             while await self._work_once(place, Wish(raises=self.raises)):
                 if await self._world.store.get_job(job.id) != job:
                     return

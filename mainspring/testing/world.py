@@ -15,10 +15,11 @@ from typing import Any, Final, NamedTuple, TypeVar
 import msgspec
 
 from mainspring import __version__
+from mainspring.agenda.standing import Ruling, Standing
 from mainspring.dispatcher.gateway import LocalGateway
 from mainspring.dispatcher.judgement import Judge, fixed_dice
 from mainspring.dispatcher.recovery import Recovery
-from mainspring.domain.errors import NotFound
+from mainspring.domain.errors import LimitReached, NotFound
 from mainspring.domain.job import (
     Backoff,
     Claimed,
@@ -37,13 +38,17 @@ from mainspring.domain.outcome import LogLine, Outcome, Progress, Report
 from mainspring.domain.states import AttemptState, JobState
 from mainspring.maintenance.retention import Housekeeping
 from mainspring.ports.entropy import new_worker_id
+from mainspring.ports.schedules import CalendarChange, Judged, NewSchedule, Release
+from mainspring.ports.schedules import Judge as Judging
 from mainspring.ports.store import CancelResult, ClaimAsk, Lane
 from mainspring.registry.desk import FrontDesk
+from mainspring.scheduler.firing import Firing
 from mainspring.store.sqlite import SqliteStore
 from mainspring.store.sqlite.direct import DirectEngine
 from mainspring.testing.builders import id_at
 from mainspring.testing.clock import SettableClock
 from mainspring.testing.memory_blobs import FileKeeper, MemoryBlobs
+from mainspring.timetable.zones import zone_data_number
 
 T = TypeVar("T")
 
@@ -53,6 +58,8 @@ LEASE_MS: Final = 15_000
 _FOREVER_MS: Final = 200 * 366 * 86_400_000
 _A_MOMENT: Final = timedelta(microseconds=1)
 _SWEEP_EVERY: Final = timedelta(days=1)
+#: Steps of the scheduler at one instant.
+_FIRE_STEPS_MAX: Final = 10_000
 
 
 def at_once(work: Coroutine[Any, Any, T]) -> T:
@@ -134,6 +141,8 @@ class RecordedStore(SqliteStore):
         self.ended: list[Ended] = []
         self.kinds: dict[bytes, str] = {}
         self.queues: set[str] = set()
+        #: Somebody made a schedule: from then on time brings about more than what was submitted.
+        self.has_schedules = False
         #: What the dice must show so that the next judgements add no jitter.
         self.neutral: deque[float] = deque()
 
@@ -172,14 +181,58 @@ class RecordedStore(SqliteStore):
                 self._note(wanted.follow_up, Receipt(wanted.follow_up.id))
         return settled
 
+    async def create_schedule(self, new: NewSchedule, judge: Judging, *, actor: str) -> Judged:
+        """Make it, and write down."""
+        self.has_schedules = True
+        return await super().create_schedule(new, self._noting(judge), actor=actor)
+
+    async def judge_due(self, judge: Judging, *, zones: int, limit: int) -> Judged:
+        """Judge, and write down."""
+        return await super().judge_due(self._noting(judge), zones=zones, limit=limit)
+
+    async def judge_named(
+        self,
+        schedule_ids: Sequence[bytes],
+        judge: Judging,
+        *,
+        actor: str,
+        rows: tuple[int, int] | None = None,
+        calendar: CalendarChange | None = None,
+    ) -> Judged:
+        """Judge, and write down."""
+        return await super().judge_named(
+            schedule_ids, self._noting(judge), actor=actor, rows=rows, calendar=calendar
+        )
+
+    async def release_backfills(self, make: Callable[[Release], NewJob], *, limit: int) -> Judged:
+        """Release, and write down."""
+        return await super().release_backfills(
+            lambda release: self._known(make(release)), limit=limit
+        )
+
+    def _noting(self, judge: Judging) -> Judging:
+        def note(standing: Standing) -> Ruling:
+            ruling = judge(standing)
+            for fire in ruling.fires:
+                if fire.job is not None:
+                    self._known(fire.job)
+            return ruling
+
+        return note
+
+    def _known(self, job: NewJob) -> NewJob:
+        self.kinds[job.id] = job.kind
+        self.queues.add(job.queue)
+        return job
+
     def _note(self, job: NewJob, receipt: Receipt) -> None:
         if job.payload_ref is not None:
             # It may be gone by the time that somebody asks what was submitted.
             job = msgspec.structs.replace(job, payload=at_once(self._blobs.get(job.payload_ref)))
         self.sent.append(Sent(job, self._clock.now(), receipt.job_id, receipt.created))
-        if receipt.created:
-            self.kinds[job.id] = job.kind
         self.queues.add(job.queue)
+        if receipt.created:
+            self._known(job)
 
 
 class KitDesk(FrontDesk):
@@ -222,7 +275,7 @@ class KitDesk(FrontDesk):
 
 
 class World:
-    """Store, desk, gateway, one worker, recovery, housekeeping, clock and dice."""
+    """Store, desk, gateway, one worker, scheduler, recovery, housekeeping, clock and dice."""
 
     def __init__(self, start: datetime) -> None:
         """Build all of it, at an instant."""
@@ -243,6 +296,7 @@ class World:
         )
         self._recovery = Recovery(self.store, self.store.wakeups, Judge(dice, blobs))
         self._house = Housekeeping(self.store, blobs=blobs)
+        self._firing = Firing(self.store, new_id=self.new_id, roll=lambda: 0.5)
         self.files: Final = FileKeeper(self._save_file)
         self._swept_at = self.start
         self._worker_id = b""
@@ -377,9 +431,26 @@ class World:
         except OverflowError:
             return datetime.max.replace(tzinfo=UTC)
 
+    async def next_look(self) -> datetime | None:
+        """Return when the scheduler has something to do next."""
+        if not self.store.has_schedules:
+            return None
+        look_ms = await self.store.next_look_ms(zones=zone_data_number())
+        return None if look_ms is None else self.clock.now() + timedelta(milliseconds=look_ms)
+
+    async def fire(self) -> None:
+        """Let the scheduler do all that it has to do now."""
+        if not self.store.has_schedules:
+            return
+        for _ in range(_FIRE_STEPS_MAX):
+            if await self._firing.step():
+                return
+        raise LimitReached("the schedules of this test never rest", hint="they fire too often")
+
     async def move(self, instant: datetime) -> None:
-        """Set the clock; recover and clean what has become so by that."""
+        """Set the clock; fire, recover and clean what has become so by that."""
         self.clock.set(instant)
+        await self.fire()
         if self._lapses and self._lapses[0] <= instant:
             while self._lapses and self._lapses[0] <= instant:
                 heapq.heappop(self._lapses)
