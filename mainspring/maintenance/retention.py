@@ -23,6 +23,9 @@ KEEP_DAYS: Final[Mapping[JobState, int]] = {
 _DAYS_AHEAD: Final = 14
 _ROWS_A_STEP: Final = 5_000
 _HOUR_SECONDS: Final = 3_600.0
+_SOON_SECONDS: Final = 60.0
+#: While there is a backlog: what comes in by the thousand a second must go as fast.
+_AT_ONCE_SECONDS: Final = 1.0
 
 
 class Swept(msgspec.Struct, frozen=True):
@@ -35,6 +38,8 @@ class Swept(msgspec.Struct, frozen=True):
     files: int = 0
     #: More files wait to be looked at.
     is_partial: bool = False
+    #: Something came to its bound: more of it can go.
+    has_backlog: bool = False
 
 
 class HouseStore(MaintenanceStore, QueryStore, ScheduleStore, Protocol):
@@ -50,8 +55,10 @@ class Housekeeping:
         *,
         blobs: BlobStore | None,
         keep_days: Mapping[JobState, int] = KEEP_DAYS,
+        rows_a_step: int = _ROWS_A_STEP,
     ) -> None:
         """Clean this store and the blobs that its history names."""
+        self._rows_a_step = rows_a_step
         self._store = store
         self._blobs = blobs
         self._keep_days = keep_days
@@ -62,19 +69,30 @@ class Housekeeping:
     async def sweep(self) -> Swept:
         """Do all of it once; bounded, so a large backlog takes several sweeps."""
         prepared = await self._store.prepare_partitions(_DAYS_AHEAD)
-        dropped, references = await self._store.apply_retention(self._keep_days, limit=_ROWS_A_STEP)
-        self._orphans += references
+        limit = self._rows_a_step
+        retained = await self._store.apply_retention(self._keep_days, limit=limit)
+        self._orphans += retained.references
         if self._orphans and self._blobs is not None:
             await self._blobs.delete(self._orphans)
         self._orphans = []
-        forgotten = await self._store.forget_expired(_ROWS_A_STEP)
+        expired = await self._store.forget_expired(limit)
         before = await self._store.now() - timedelta(days=LEDGER_DAYS)
-        forgotten += await self._store.forget_fires(before, limit=_ROWS_A_STEP)
+        fires = await self._store.forget_fires(before, limit=limit)
         files, goes_on = (0, False) if self._files is None else await self._files.step()
-        return Swept(prepared, dropped, forgotten, files, goes_on)
+        return Swept(
+            prepared,
+            retained.dropped,
+            expired + fires,
+            files,
+            goes_on,
+            has_backlog=retained.is_partial or expired >= limit or fires >= limit,
+        )
 
     async def step(self) -> float:
         """Sweep, and return the seconds until the next one is due."""
         swept = await self.sweep()
-        # A step that dropped something may have left more; come back soon.
-        return 60.0 if swept.dropped or swept.forgotten or swept.is_partial else _HOUR_SECONDS
+        if swept.has_backlog:
+            return _AT_ONCE_SECONDS
+        # More of what was dropped may soon be old enough.
+        is_busy = swept.dropped or swept.forgotten or swept.is_partial
+        return _SOON_SECONDS if is_busy else _HOUR_SECONDS

@@ -324,6 +324,17 @@ class QueryStore(Protocol):
         ...
 
 
+class Retained(msgspec.Struct, frozen=True):
+    """What one step of retention did."""
+
+    #: In words.
+    dropped: list[str]
+    #: Objects that were named by what is gone.
+    references: list[str]
+    #: The step came to its bound: there may be more to drop.
+    is_partial: bool = False
+
+
 class MaintenanceStore(Protocol):
     """Keep the house clean, in small steps."""
 
@@ -331,13 +342,8 @@ class MaintenanceStore(Protocol):
         """Create the time partitions to come; return their names. Nothing to do on SQLite."""
         ...
 
-    async def apply_retention(
-        self, keep_days: Mapping[JobState, int], *, limit: int
-    ) -> tuple[list[str], list[str]]:
-        """Drop history older than kept (whole partitions; bounded deletes on SQLite).
-
-        Returns what was dropped, in words, and the blob references that went with it.
-        """
+    async def apply_retention(self, keep_days: Mapping[JobState, int], *, limit: int) -> Retained:
+        """Drop history older than kept (whole partitions; bounded deletes on SQLite)."""
         ...
 
     async def forget_expired(self, limit: int) -> int:

@@ -29,7 +29,7 @@ from mainspring.domain.job import (
 from mainspring.domain.outcome import LogLine, Progress
 from mainspring.domain.states import FINAL, HELD, JobState
 from mainspring.ports.clock import Clock
-from mainspring.ports.store import Beat, CancelResult, ClaimAsk, Lane, Pulse, Store
+from mainspring.ports.store import Beat, CancelResult, ClaimAsk, Lane, Pulse, Retained, Store
 from mainspring.testing.builders import new_job
 
 _change = msgspec.structs.replace
@@ -444,7 +444,5 @@ class CountsLiveJobsOnly(Spoiled):
 
 
 class DropsWhatIsYoung(Spoiled):
-    async def apply_retention(
-        self, keep_days: Mapping[JobState, int], *, limit: int
-    ) -> tuple[list[str], list[str]]:
+    async def apply_retention(self, keep_days: Mapping[JobState, int], *, limit: int) -> Retained:
         return await self.sound.apply_retention(dict.fromkeys(keep_days, 0), limit=limit)

@@ -171,6 +171,31 @@ async def test_a_sweep_that_found_something_comes_back_soon(
     assert await house.step() == 3_600.0
 
 
+async def test_a_backlog_of_history_is_worked_off_without_rest(clock: SettableClock) -> None:
+    """A step that came to its bound left more: what comes in fast must go as fast."""
+    store: Store = await open_sqlite(":memory:", clock=clock)
+    try:
+        await store.migrate(phase="all")
+        for _ in range(5):
+            await finish(store)
+        clock.advance(timedelta(days=7 + _SLACK_DAYS))
+        house = Housekeeping(store, blobs=None, rows_a_step=2)
+        assert [await house.step() for _ in range(4)] == [1.0, 1.0, 60.0, 3_600.0]
+        assert await counts(store) == {}
+    finally:
+        await store.close()
+
+
+async def test_a_backlog_of_keys_is_worked_off_without_rest(
+    store: Store, clock: SettableClock
+) -> None:
+    for number in range(5):
+        await submit_one(store, submission_key=f"k{number}", body_hash=b"h" * 32, delay_ms=10**10)
+    clock.advance(timedelta(hours=24, seconds=1))
+    house = Housekeeping(store, blobs=None, rows_a_step=2)
+    assert [await house.step() for _ in range(4)] == [1.0, 1.0, 60.0, 3_600.0]
+
+
 async def test_expired_keys_are_forgotten(store: Store, clock: SettableClock) -> None:
     job_id = await submit_one(store, submission_key="k", body_hash=b"h" * 32, delay_ms=10**10)
     house = Housekeeping(store, blobs=None)

@@ -12,6 +12,7 @@ import asyncpg
 
 from mainspring.domain.errors import MainspringError
 from mainspring.domain.states import FINAL, JobState
+from mainspring.ports.store import Retained
 from mainspring.store.postgres import partitions
 from mainspring.store.postgres.part import Part
 from mainspring.store.postgres.partitions import Parent, Partition
@@ -45,27 +46,27 @@ class Maintenance(Part):
             if partition.name not in present and await self._create(partition)
         ]
 
-    async def apply_retention(
-        self, keep_days: Mapping[JobState, int], *, limit: int
-    ) -> tuple[list[str], list[str]]:
+    async def apply_retention(self, keep_days: Mapping[JobState, int], *, limit: int) -> Retained:
         now = await self._now()
         present = await self._present()
         dropped: list[str] = []
         references: list[str] = []
+        is_partial = False
         for parent, before in _bounds(keep_days, now):
             for name in present:
                 partition = partitions.named(parent, name)
                 if partition is None or present[name] != parent.name or partition.ends_at > before:
                     continue
                 if len(references) >= limit:
-                    return dropped, references
+                    return Retained(dropped, references, is_partial=True)
                 references += await self._drop(partition)
                 dropped.append(f"partition {name}")
             count, more = await self._trim(parent, before, limit)
             references += more
             if count:
                 dropped.append(f"{count} rows of {parent.name}_default")
-        return dropped, references
+            is_partial |= count >= limit
+        return Retained(dropped, references, is_partial)
 
     async def forget_expired(self, limit: int) -> int:
         values: dict[str, object] = {"at": self._at(), "row_limit": limit}

@@ -6,6 +6,7 @@ from typing import Final
 import msgspec
 
 from mainspring.domain.states import FINAL, JobState
+from mainspring.ports.store import Retained
 from mainspring.store.sqlite.control import forget_jobs
 from mainspring.store.sqlite.instants import DAY_US, HOUR_US, from_us
 from mainspring.store.sqlite.packing import chunks
@@ -23,9 +24,7 @@ class Maintenance(Part):
         del days_ahead  # SQLite has no partitions.
         return []
 
-    async def apply_retention(
-        self, keep_days: Mapping[JobState, int], *, limit: int
-    ) -> tuple[list[str], list[str]]:
+    async def apply_retention(self, keep_days: Mapping[JobState, int], *, limit: int) -> Retained:
         return await self._engine.write(lambda unit: _retain(unit, keep_days, limit))
 
     async def forget_expired(self, limit: int) -> int:
@@ -37,9 +36,7 @@ class Maintenance(Part):
         return await self._engine.write(work)
 
 
-def _retain(
-    unit: Unit, keep_days: Mapping[JobState, int], limit: int
-) -> tuple[list[str], list[str]]:
+def _retain(unit: Unit, keep_days: Mapping[JobState, int], limit: int) -> Retained:
     dropped: list[str] = []
     references: list[str] = []
     left = limit
@@ -55,4 +52,4 @@ def _retain(
         references += [ref for _, *both in found for ref in both if ref is not None]
         day = from_us(finished_before).date().isoformat()
         dropped.append(f"{len(found)} {state} jobs that ended before {day}")
-    return dropped, references
+    return Retained(dropped, references, is_partial=left <= 0)

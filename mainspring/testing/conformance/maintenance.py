@@ -8,7 +8,7 @@ import msgspec
 
 from mainspring.domain.limits import SUBMISSION_KEY_HOURS
 from mainspring.domain.states import JobState
-from mainspring.ports.store import Store
+from mainspring.ports.store import Retained, Store
 from mainspring.testing.builders import settlement
 from mainspring.testing.clock import SettableClock
 from mainspring.testing.conformance.steps import (
@@ -36,9 +36,10 @@ async def _retain(store: Store, keep_days: Mapping[JobState, int], limit: int = 
     """Apply a retention until there is nothing left to drop; return the blob references."""
     references: set[str] = set()
     for _ in range(100):
-        dropped, freed = await store.apply_retention(keep_days, limit=limit)
-        references |= set(freed)
-        if not dropped:
+        step = await store.apply_retention(keep_days, limit=limit)
+        references |= set(step.references)
+        if not step.dropped:
+            assert not step.is_partial
             return references
     raise AssertionError("a retention that never comes to its end")
 
@@ -143,8 +144,9 @@ class MaintenanceSuite(Suite):
         clock.advance(timedelta(days=60))
         await _retain(store, {JobState.SUCCEEDED: 1}, limit=1)
         assert await counts(store) == {}
-        assert await store.apply_retention({JobState.SUCCEEDED: 1}, limit=10) == ([], [])
-        assert await store.apply_retention({}, limit=10) == ([], [])
+        nothing = Retained([], [])
+        assert await store.apply_retention({JobState.SUCCEEDED: 1}, limit=10) == nothing
+        assert await store.apply_retention({}, limit=10) == nothing
 
     async def test_expired_keys_are_forgotten_in_steps(
         self, store: Store, clock: SettableClock

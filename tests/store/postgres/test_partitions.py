@@ -10,6 +10,7 @@ import pytest
 
 from mainspring.domain.errors import ConnectionFailed
 from mainspring.domain.states import JobState
+from mainspring.ports.store import Retained
 from mainspring.store.postgres import PostgresStore, open_postgres
 from mainspring.store.postgres.partitions import (
     ATTEMPTS,
@@ -134,7 +135,8 @@ async def test_retention_drops_whole_partitions_and_nothing_else(
     clock.advance(timedelta(days=3))
     young = await _finish(timed, payload_ref="blob/young")
     clock.advance(timedelta(days=4))
-    dropped, references = await timed.apply_retention({JobState.SUCCEEDED: 5}, limit=100)
+    retained = await timed.apply_retention({JobState.SUCCEEDED: 5}, limit=100)
+    dropped, references = retained.dropped, retained.references
     assert dropped == [
         "partition jobs_history_succeeded_20261230",
         "partition jobs_history_succeeded_20261231",
@@ -142,7 +144,7 @@ async def test_retention_drops_whole_partitions_and_nothing_else(
     assert references == ["blob/old"]
     assert await timed.get_job(old) is None
     assert await timed.get_job(young) is not None
-    assert await timed.apply_retention({JobState.SUCCEEDED: 5}, limit=100) == ([], [])
+    assert await timed.apply_retention({JobState.SUCCEEDED: 5}, limit=100) == Retained([], [])
     connection = await connect()
     query = "SELECT to_regclass('mainspring.jobs_history_succeeded_20261230')"
     assert await connection.fetchval(query) is None
@@ -154,11 +156,11 @@ async def test_attempts_stay_as_long_as_any_job_may(
     await timed.prepare_partitions(0)
     clock.advance(timedelta(days=100))
     short = dict.fromkeys((JobState.SUCCEEDED, JobState.CANCELLED, JobState.EXPIRED), 1)
-    dropped, _ = await timed.apply_retention(short, limit=100)
+    dropped = (await timed.apply_retention(short, limit=100)).dropped
     assert not any("attempts" in name or "job_logs" in name for name in dropped)
-    dropped, _ = await timed.apply_retention(short | {JobState.DEAD: 99}, limit=100)
+    dropped = (await timed.apply_retention(short | {JobState.DEAD: 99}, limit=100)).dropped
     assert not any("attempts" in name for name in dropped)
-    dropped, _ = await timed.apply_retention(short | {JobState.DEAD: 30}, limit=100)
+    dropped = (await timed.apply_retention(short | {JobState.DEAD: 30}, limit=100)).dropped
     assert {"partition attempts_20261228", "partition job_logs_20261228"} <= set(dropped)
 
 
