@@ -1,5 +1,6 @@
 """Errors about a text show the text, with a caret under the place that is wrong."""
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
@@ -7,6 +8,8 @@ from typing import Final
 from mainspring.cli.text import printable, width_of
 from mainspring.domain.errors import InvalidSchedule
 
+#: The field of an error about one entry of a calendar.
+ENTRY: Final = re.compile(r"entries\[(\d+)\]")
 #: So much of a long text is shown on each side of the place.
 _AROUND: Final = 32
 
@@ -17,11 +20,15 @@ def pointing_at(text: str, *, others: Mapping[str, str] | None = None) -> Iterat
     try:
         yield
     except InvalidSchedule as error:
-        field, position = str(error.details.get("field", "")), error.details.get("position")
-        shown = (others or {}).get(field, text)
-        if isinstance(position, int) and "\n" not in error.message and shown.strip():
-            error.message += "\n" + pointed(shown, position)
+        point(error, (others or {}).get(str(error.details.get("field", "")), text))
         raise
+
+
+def point(error: InvalidSchedule, text: str) -> None:
+    """Add the text to an error that names a position in it."""
+    position = error.details.get("position")
+    if isinstance(position, int) and "\n" not in error.message and text.strip():
+        error.message += "\n" + pointed(text, position)
 
 
 def pointed(text: str, position: int) -> str:

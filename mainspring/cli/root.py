@@ -73,6 +73,13 @@ mainspring run shop:app charge order:=13 --pdb"""
 _INIT_EXAMPLES: Final = """Example:
 
 mainspring init hello && cd hello && mainspring dev"""
+_DEPLOY_EXAMPLES: Final = """Examples:
+
+mainspring deploy shop:app --dry-run
+
+mainspring deploy shop:app --prune
+
+mainspring deploy --check || echo 'the store differs from the code'"""
 _COMPLETION_EXAMPLES: Final = """Examples:
 
 mainspring completion bash > ~/.local/share/bash-completion/completions/mainspring
@@ -112,6 +119,12 @@ for _name, _help, _group, _examples in (
         _SUBMIT_EXAMPLES,
     ),
     ("run", "Run a handler here, in this process, without a store.", _WORK, _RUN_EXAMPLES),
+    (
+        "deploy",
+        "Bring an app's schedules and calendars into the store.",
+        _OPERATE,
+        _DEPLOY_EXAMPLES,
+    ),
     ("doctor", "Check settings, store, workers and this machine.", _OPERATE, ""),
     (
         "completion",

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from textwrap import wrap
 from typing import Final
 
 import msgspec
@@ -9,7 +10,7 @@ import msgspec
 from mainspring.cli.options import Options
 from mainspring.cli.output import out, show_list, show_one, show_table
 from mainspring.cli.records import Record
-from mainspring.cli.tables import Cell, Column, terminal_width
+from mainspring.cli.tables import Cell, Column, render, terminal_width
 from mainspring.cli.text import printable, relative, styled, width_of
 from mainspring.ports.scheduling import Planned, Preview, Upcoming
 
@@ -20,11 +21,20 @@ _ACTIONS: Final = {
     "adopt": ("~", "yellow", "taken over"),
     "remove": ("-", "red", "removed"),
     "none": ("=", "dim", "unchanged"),
-    "leave": ("=", "dim", "left alone: declared no more"),
+    "leave": ("=", "dim", "declared no more"),
     "conflict": ("!", "red", "kept by somebody else"),
 }
 #: What ``--columns`` may name of a step of a plan.
-PLAN_COLUMNS: Final = ("what", "name", "tenant", "action", "sentence", "differences", "owner")
+PLAN_COLUMNS: Final = (
+    "what",
+    "name",
+    "tenant",
+    "action",
+    "sentence",
+    "differences",
+    "owner",
+    "paused",
+)
 _INDENT: Final = "  "
 
 
@@ -153,6 +163,7 @@ def planned_record(planned: Planned) -> Record:
         "sentence": planned.sentence,
         "differences": [msgspec.structs.asdict(each) for each in planned.differences],
         "owner": planned.owner,
+        "paused": planned.is_paused,
     }
 
 
@@ -171,36 +182,51 @@ def show_plan(options: Options, plan: Sequence[Planned], *, is_done: bool) -> No
             empty="",
         )
         return
-    for step in plan:
-        _out_step(options, step, is_done=is_done)
+    lines = render(
+        plan,
+        [
+            Column("  NAME", _step_name, shrinks=True),
+            Column("CHANGE", lambda step: _step_change(step, is_done=is_done)),
+            Column("WHEN", lambda step: Cell(step.sentence, "dim"), shrinks=True),
+        ],
+        width=terminal_width(),
+        color=options.colors_data,
+    )
+    for place, text in enumerate(lines if plan else ()):
+        out(text)
+        if place:
+            out_differences(options, plan[place - 1])
 
 
-def _out_step(options: Options, step: Planned, *, is_done: bool) -> None:
-    color = options.colors_data
-    sign, style, past = _ACTIONS[step.action]
-    word = past if is_done or not step.is_change else f"to be {past}"
+def _step_name(step: Planned) -> Cell:
+    sign, style, _ = _ACTIONS[step.action]
+    what = "" if step.what == "schedule" else f"{step.what} "
+    return Cell(f"{sign} {what}{step.name}", style)
+
+
+def _step_change(step: Planned, *, is_done: bool) -> str:
+    word = _ACTIONS[step.action][2]
     if step.action == "conflict":
         word = f"kept by {step.owner or 'nobody'}"
-    what = "" if step.what == "schedule" else f"{step.what} "
-    paused = ", paused" if step.is_paused else ""
-    head = styled(f"{sign} {what}{printable(step.name)}", style, color=color)
-    sentence = styled(printable(step.sentence), "dim", color=color)
-    out(f"{head}  {word}{paused}" + (f"  {sentence}" if step.sentence else ""))
-    out_differences(options, step)
+    elif step.is_change and not is_done:
+        word = f"to be {word}"
+    return f"{word}, paused" if step.is_paused else word
 
 
 def out_differences(options: Options, step: Planned) -> None:
     """Print each member that is another one now."""
     for each in step.differences:
-        label = styled(f"{each.field}:", "dim", color=options.colors_data)
-        out(f"    {label} {printable(each.old)} -> {printable(each.new)}")
+        text = f"{each.field}: {printable(each.old)} -> {printable(each.new)}"
+        for line in wrap(text, terminal_width() - 4, subsequent_indent="  "):
+            out(styled(f"    {line}", "dim", color=options.colors_data))
 
 
-def summary(plan: Sequence[Planned]) -> str:
+def summary(plan: Sequence[Planned], *, is_done: bool = True) -> str:
     """Return how many things a plan changes: ``2 created, 1 changed, 4 unchanged``."""
     parts = []
     for action, (_, _, past) in _ACTIONS.items():
-        count = sum(step.action == action for step in plan)
-        if count:
-            parts.append(f"{count:,} {past.partition(':')[0]}")
+        found = [step for step in plan if step.action == action]
+        if found:
+            is_ahead = not is_done and found[0].is_change and action != "conflict"
+            parts.append(f"{len(found):,} {'to be ' * is_ahead}{past}")
     return ", ".join(parts) or "nothing to do"

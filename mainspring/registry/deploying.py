@@ -44,7 +44,7 @@ async def plan(desk: "ScheduleDesk", wanted: Application) -> list[Step]:
     for calendar in wanted.calendars:
         before = terms[calendar.tenant]
         steps.append(_calendar_step(calendar, before.calendars))
-        after = {**before.calendars, calendar.name: check_calendar(calendar)}
+        after = {**before.calendars, calendar.name: _checked_calendar(calendar)}
         terms[calendar.tenant] = before._replace(calendars=after)
     for draft in wanted.schedules:
         with_owner = draft if wanted.owner is None else _owned(draft, wanted.owner)
@@ -77,7 +77,7 @@ def _check_once(names: Sequence[tuple[str, str]], what: str) -> None:
 
 
 def _calendar_step(draft: CalendarDraft, known: Mapping[str, CalendarDefinition]) -> Step:
-    wanted = check_calendar(draft)
+    wanted = _checked_calendar(draft)
     found = known.get(draft.name)
     changed: tuple[Difference, ...] = ()
     action: PlannedAction = "create"
@@ -90,9 +90,24 @@ def _calendar_step(draft: CalendarDraft, known: Mapping[str, CalendarDefinition]
         tenant=draft.tenant,
         action=action,
         differences=changed,
-        sentence=f"{len(wanted.entries)} entries",
+        sentence="1 entry" if len(wanted.entries) == 1 else f"{len(wanted.entries)} entries",
     )
     return Step(planned=planned, calendar=draft)
+
+
+def _checked_calendar(draft: CalendarDraft) -> CalendarDefinition:
+    try:
+        return check_calendar(draft)
+    except MainspringError as error:
+        _name(error, "calendar", draft.name)
+        raise
+
+
+def _name(error: MainspringError, what: str, name: str) -> None:
+    """Let an error say which of many drafts it is about."""
+    error.message = f"{what} {name}: {error.message}"
+    error.args = (error.message,)
+    error.details[what] = name
 
 
 def _calendar_differences(
@@ -118,8 +133,7 @@ async def _schedule_step(
     try:
         checked = await _checked(desk, draft, terms, found)
     except MainspringError as error:
-        error.message = f"schedule {draft.name}: {error.message}"
-        error.args = (error.message,)
+        _name(error, "schedule", draft.name)
         raise
     action: PlannedAction = "create"
     changed: tuple[Difference, ...] = ()

@@ -13,21 +13,36 @@ import msgspec
 from mainspring.app.loading import load_app
 from mainspring.domain.errors import AppNotLoaded
 from mainspring.domain.job import HandlerInfo
+from mainspring.ports.scheduling import CalendarDraft, ScheduleDraft
 
 _TIMEOUT_SECONDS: Final = 120.0
 _MARK: Final = "mainspring-declared:"
 
 
-class _Answer(msgspec.Struct, frozen=True):
-    """Either handlers, or why there are none."""
+class Declared(msgspec.Struct, frozen=True, kw_only=True):
+    """What an app declares."""
 
+    name: str = ""
     handlers: tuple[HandlerInfo, ...] = ()
+    schedules: tuple[ScheduleDraft, ...] = ()
+    calendars: tuple[CalendarDraft, ...] = ()
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    """Either what is declared, or why nobody knows."""
+
+    declared: Declared = Declared()
     message: str = ""
     hint: str = ""
 
 
 def declared_by(reference: str) -> tuple[HandlerInfo, ...]:
     """Return the handlers of the app at ``module:attribute``, or raise ``AppNotLoaded``."""
+    return declarations(reference).handlers
+
+
+def declarations(reference: str) -> Declared:
+    """Return all that the app at ``module:attribute`` declares, or raise ``AppNotLoaded``."""
     command = (sys.executable, "-m", "mainspring.runtime.declared", reference)
     try:
         done = subprocess.run(  # noqa: S603 - our own interpreter; the reference is an argument
@@ -53,14 +68,21 @@ def declared_by(reference: str) -> tuple[HandlerInfo, ...]:
     answer = msgspec.json.decode(answers[-1], type=_Answer)
     if answer.message:
         raise AppNotLoaded(answer.message, hint=answer.hint)
-    return answer.handlers
+    return answer.declared
 
 
 def main(reference: str) -> None:
     """Load the app and print what it declares."""
     try:
         app = load_app(reference)
-        answer = _Answer(tuple(handler.info for handler in app.handlers.values()))
+        answer = _Answer(
+            Declared(
+                name=app.name,
+                handlers=tuple(handler.info for handler in app.handlers.values()),
+                schedules=tuple(app.schedules.values()),
+                calendars=tuple(app.calendars.values()),
+            )
+        )
     except AppNotLoaded as error:
         answer = _Answer(message=error.message, hint=error.hint)
     sys.stdout.write(f"{_MARK}{msgspec.json.encode(answer).decode()}\n")

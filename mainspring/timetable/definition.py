@@ -35,6 +35,8 @@ from mainspring.timetable.walls import WallRule, closest
 from mainspring.timetable.zones import Zone, ZoneData, zone
 
 _ANNUAL: Final = re.compile(r"(\d{2})-(\d{2})")
+#: Of the months, in a leap year.
+_LENGTHS: Final = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _SAMPLE: Final = 64
 
 
@@ -285,7 +287,8 @@ def _add_entry(calendar: Calendar, entry: str) -> None:
         calendar.add_span(begins.seconds, end)
     elif match := _ANNUAL.fullmatch(entry):
         month, day = int(match[1]), int(match[2])
-        read_stamp(f"2000-{entry}")
+        if not 1 <= month <= 12 or not 1 <= day <= _LENGTHS[month - 1]:
+            raise Refusal(0, entry, f"{entry} does not exist", "check the month and the day")
         calendar.add_annual(month, day)
     elif re.fullmatch(r"\d{4}-\d{2}-\d{2}", entry):
         calendar.add_day(read_stamp(entry).seconds // DAY)

@@ -115,13 +115,15 @@ def test_a_plan_says_what_becomes_of_each_and_why(capsys: pytest.CaptureFixture[
     ]
     show_plan(PLAIN, plan, is_done=False)
     assert capsys.readouterr().out.splitlines() == [
+        "  NAME               CHANGE                 WHEN",
         "+ calendar holidays  to be created",
-        "~ nightly  to be changed, paused  at 02:30 every day, UTC",
+        "~ nightly            to be changed, paused  at 02:30 every day, UTC",
         "    when: 0 2 * * * -> 30 2 * * *",
-        "! hourly  kept by app:shop",
-        "= same  unchanged",
+        "! hourly             kept by app:shop",
+        "= same               unchanged",
     ]
     show_plan(PLAIN, plan[:1], is_done=True)
-    assert capsys.readouterr().out == "+ calendar holidays  created\n"
+    assert capsys.readouterr().out.splitlines()[1:] == ["+ calendar holidays  created"]
     assert summary(plan) == "1 created, 1 changed, 1 unchanged, 1 kept by somebody else"
+    assert summary(plan[:2], is_done=False) == "1 to be created, 1 to be changed"
     assert summary([]) == "nothing to do"
