@@ -2,10 +2,11 @@
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Protocol, overload
+from typing import TYPE_CHECKING, Any, Generic, Protocol, SupportsFloat, overload
 
 from mainspring.app.files import FileRef, FileSink
 from mainspring.app.fires import Fire
@@ -30,6 +31,9 @@ else:
 
 
 _FILE_NAME_CHARACTERS_MAX = 255
+#: Up to here whole numbers and floating ones are the same.
+_EXACT = 2**53
+_WRITE_PROGRESS = 'write ctx.progress(7, 10, "rows")'
 
 
 class LogSink(Protocol):
@@ -195,9 +199,14 @@ class Context(Generic[Deps]):
         if self.cancelled:
             raise Cancelled
 
-    def progress(self, done: float, total: float | None = None, note: str = "") -> None:
+    def progress(
+        self, done: SupportsFloat, total: SupportsFloat | None = None, note: str = ""
+    ) -> None:
         """Tell how far this is; shown on the command line and the page. Cheap to call often."""
-        self._progress(done, total, note)
+        if not isinstance(note, str):
+            raise InvalidInput(f"note: {note!r} is no text", hint=_WRITE_PROGRESS)
+        whole = None if total is None else _number("total", total)
+        self._progress(_number("done", done), whole, note)
 
     def save_file(self, path: str | PathLike[str], *, name: str | None = None) -> FileRef:
         """Keep a file with the job; return the reference that the handler may return.
@@ -264,6 +273,17 @@ def _path_and_name(path: str | PathLike[str], name: str | None) -> tuple[str, st
             hint=f"use 1 to {_FILE_NAME_CHARACTERS_MAX} printable characters",
         )
     return str(place), shown
+
+
+def _number(name: str, given: Any) -> float:
+    """Return a number that every store can keep; a handler's mistake fails its own attempt."""
+    if type(given) is float or (type(given) is int and -_EXACT <= given <= _EXACT):
+        return given
+    if not isinstance(given, str | bytes):
+        with suppress(TypeError, ValueError, OverflowError):
+            return float(given)
+    kind = type(given).__name__
+    raise InvalidInput(f"{name}: this {kind} is no number that can be kept", hint=_WRITE_PROGRESS)
 
 
 def _drop_line(level: str, message: str, fields: dict[str, object]) -> None:

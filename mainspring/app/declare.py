@@ -33,7 +33,7 @@ from mainspring.app.schedules import (
 from mainspring.app.transaction import Finisher
 from mainspring.domain.errors import Conflict, InvalidInput, UnknownOption
 from mainspring.domain.job import DEFAULT_TENANT, HandlerInfo
-from mainspring.domain.names import suggestion
+from mainspring.domain.names import check_flag, suggestion
 from mainspring.ports.door import Door
 from mainspring.ports.gateway import Accepted, Submission
 from mainspring.ports.scheduling import CalendarDraft, ScheduleDraft
@@ -319,9 +319,10 @@ class App:
         return _Declare(declare)
 
     def _declare(self, function: Callable[..., Any], options: HandlerOptions) -> Job[..., Any]:
-        name: str = options.get("kind") or str(getattr(function, "__name__", ""))
+        kind = options.get("kind")
+        name: str = str(getattr(function, "__name__", "")) if kind is None else kind
         after = options.get("on_exhausted")
-        mode = mode_of(function, isolated=options.get("isolated", False))
+        mode = mode_of(function, isolated=check_flag("isolated", options.get("isolated", False)))
         retry = options.get("retry")
         info = handler_info(
             kind=name,

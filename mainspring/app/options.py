@@ -11,8 +11,12 @@ from mainspring.app.retries import Retry, check_retry
 from mainspring.app.uniqueness import Unique, check_unique, key_as_unique, unique_key
 from mainspring.domain.errors import InvalidInput, NaiveDatetime, UnknownOption
 from mainspring.domain.job import ON_DUPLICATE, UNIQUE_WHILE
-from mainspring.domain.limits import KIND_CHARACTERS_MAX
-from mainspring.domain.names import check_choice, check_name, suggestion
+from mainspring.domain.limits import (
+    KIND_CHARACTERS_MAX,
+    QUEUE_CHARACTERS_MAX,
+    TENANT_CHARACTERS_MAX,
+)
+from mainspring.domain.names import check_choice, check_key, check_name, suggestion
 from mainspring.ports.gateway import Submission
 
 if TYPE_CHECKING:
@@ -90,10 +94,7 @@ def read_options(given: Mapping[str, Any]) -> Chosen:
     options = {name: value for name, value in given.items() if value is not None}
     if "delay" in options and "at" in options:
         raise InvalidInput("delay and at: both were given", hint="give one of them")
-    fields: dict[str, Any] = {}
-    for name in ("queue", "key", "effect_key", "tenant"):
-        if name in options:
-            fields[name] = _text(name, options[name])
+    fields = _read_names(options)
     if "priority" in options:
         fields["priority"] = options["priority"]
     _read_times(options, fields)
@@ -110,10 +111,15 @@ def read_options(given: Mapping[str, Any]) -> Chosen:
     return Chosen(fields, unique)
 
 
-def _text(name: str, given: object) -> str:
-    if isinstance(given, str):
-        return given
-    raise InvalidInput(f"{name}: {given!r} is no text", hint=f'write {name}="..."')
+def _read_names(options: Mapping[str, Any]) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    for name in ("key", "effect_key"):
+        if name in options:
+            fields[name] = check_key(name, options[name])
+    for name, most in (("queue", QUEUE_CHARACTERS_MAX), ("tenant", TENANT_CHARACTERS_MAX)):
+        if name in options:
+            fields[name] = check_name(name, options[name], most)
+    return fields
 
 
 def _kind(name: str, given: object) -> str:

@@ -8,7 +8,7 @@ import msgspec
 
 from mainspring.domain.errors import InvalidInput
 from mainspring.domain.limits import KEY_CHARACTERS_MAX
-from mainspring.domain.names import suggestion
+from mainspring.domain.names import check_key, suggestion
 
 #: A key of its own; ``True`` for the whole payload; or the names of the members that count.
 Unique = str | bool | tuple[str, ...]
@@ -19,7 +19,7 @@ def check_unique(given: object) -> Unique | None:
     if isinstance(given, bool):
         return given or None
     if isinstance(given, str) and given:
-        return given
+        return check_key("unique", given)
     if isinstance(given, tuple | list) and given and all(isinstance(item, str) for item in given):
         return tuple(given)
     raise InvalidInput(

@@ -1,6 +1,6 @@
 """Many jobs at once: submitted in chunks, waited for in whatever order they end."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, Final, Generic, TypeVar
 
@@ -15,6 +15,7 @@ from mainspring.ports.clock import monotonic
 from mainspring.ports.gateway import ClientGateway
 
 R = TypeVar("R")
+T = TypeVar("T")
 _ASK_SECONDS: Final = 30.0
 
 
@@ -23,7 +24,7 @@ def chunks(calls: Iterable[Call[R]], size: int) -> Iterator[list[Call[R]]]:
     check_range("chunk", size, 1, SUBMIT_JOBS_MAX)
     if isinstance(calls, Call):
         raise InvalidInput("one call is no list of calls", hint="submit it with submit()")
-    rest = iter(calls)
+    rest = iter(_listed(calls, "calls", "write client.submit_many([job.call(...), ...])"))
     while chunk := list(islice(rest, size)):
         for place, call in enumerate(chunk):
             if not isinstance(call, Call):
@@ -32,6 +33,13 @@ def chunks(calls: Iterable[Call[R]], size: int) -> Iterator[list[Call[R]]]:
                     hint="write job.call(...), which sends nothing yet",
                 )
         yield chunk
+
+
+def _listed(given: Iterable[T], name: str, hint: str) -> Iterable[T]:
+    found: object = given
+    if isinstance(found, Iterable) and not isinstance(found, str | bytes | Mapping):
+        return given
+    raise InvalidInput(f"{name}: {given!r} is no list", hint=hint)
 
 
 def with_handles(error: MainspringError, handles: list[Handle[Any]]) -> MainspringError:
@@ -46,7 +54,7 @@ class Completing(Generic[R]):
     def __init__(self, handles: Iterable[Handle[R]], timeout: Duration | None) -> None:
         """Wait for all of them, at most for ``timeout`` altogether."""
         self._left: dict[bytes, list[Handle[R]]] = {}
-        for handle in handles:
+        for handle in _listed(handles, "handles", "give what submit_many returned"):
             given: object = handle
             if not isinstance(given, Handle):
                 raise InvalidInput(

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar, Unpack, overload
 
 from mainspring.app.declare import Call, Job
 from mainspring.app.files import FileRef
-from mainspring.app.handles import Handle, handle_of, naming_duplicates
+from mainspring.app.handles import Handle, naming_duplicates
 from mainspring.app.options import Options
 from mainspring.app.results import Duration
 from mainspring.client import questions
@@ -364,7 +364,7 @@ class AsyncClient:
 
     def handle(self, job_id: str, job: Job[..., Any] | None = None) -> Handle[Any]:
         """Return a handle of a job that was submitted elsewhere."""
-        return handle_of(self.door, job_id, job.handler.codec if job else None)
+        return questions.handle_for(self.door, job_id, job)
 
     async def _completed(self, completing: Completing[R]) -> AsyncIterator[Handle[R]]:
         while completing.is_waiting:

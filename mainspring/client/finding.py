@@ -8,10 +8,11 @@ from datetime import datetime
 from typing import Any, Final
 
 from mainspring.app.rates import per_second
+from mainspring.client.questions import check_place
 from mainspring.domain.errors import InvalidInput
 from mainspring.domain.job import JobView, Page
 from mainspring.domain.limits import BULK_JOBS_MAX, PAGE_ITEMS_MAX
-from mainspring.domain.names import check_range
+from mainspring.domain.names import check_flag, check_note, check_range
 from mainspring.ports.door import Asking, Door
 from mainspring.ports.gateway import Bulk, Operation
 
@@ -32,6 +33,7 @@ class Search:
 
     def _asking(self, limit: int, before: bytes | None) -> Asking[Page]:
         check_range("limit", limit, 1, PAGE_ITEMS_MAX)
+        check_place(before)
         return lambda gateway: gateway.find(self.query, limit=limit, before=before)
 
 
@@ -86,10 +88,15 @@ def operation(
 ) -> Asking[Operation]:
     """Ask to do something with everything that a search finds; the rest is the ``Bulk``'s."""
     rate: object = chosen.pop("rate")
-    until: datetime | None = chosen["until"]
+    until: object = chosen["until"]
+    if until is not None and not isinstance(until, datetime):
+        raise InvalidInput(f"until: {until!r} is not an instant", hint="pass the operation's own")
     if until is not None and until.tzinfo is None:
         raise InvalidInput("until: it has no time zone", hint="pass the operation's own: op.until")
     check_range("limit", chosen["limit"], 1, BULK_JOBS_MAX)
+    check_flag("dry_run", dry_run)
+    check_flag("force", chosen.get("force", False))
+    check_note("reason", chosen.get("reason", ""))
     a_second = None if rate is None else per_second(rate)
     wanted = Bulk(action=action, query=text_of(query), rate=a_second, **chosen)
     return lambda gateway: gateway.operate(wanted, dry_run=dry_run, actor=door.actor)

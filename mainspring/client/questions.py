@@ -4,14 +4,14 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from mainspring.app.codec import Codec
-from mainspring.app.declare import Call, work_of
+from mainspring.app.declare import Call, Job, work_of
 from mainspring.app.files import FileRef
-from mainspring.app.handles import Handle, cancel_job
+from mainspring.app.handles import Handle, cancel_job, handle_of
 from mainspring.app.options import read_options
 from mainspring.app.payloads import encoded
 from mainspring.app.results import Duration, wait_for_end
 from mainspring.domain.errors import InvalidInput, NotFound
-from mainspring.domain.ids import WORKER, parse, parse_job
+from mainspring.domain.ids import ID_BYTES, WORKER, parse, parse_job
 from mainspring.domain.job import (
     AttemptView,
     HandlerInfo,
@@ -21,8 +21,14 @@ from mainspring.domain.job import (
     QueueView,
     WorkerView,
 )
-from mainspring.domain.limits import PAGE_ITEMS_MAX
-from mainspring.domain.names import check_choice, check_range, suggestion
+from mainspring.domain.limits import KIND_CHARACTERS_MAX, PAGE_ITEMS_MAX, QUEUE_CHARACTERS_MAX
+from mainspring.domain.names import (
+    check_choice,
+    check_flag,
+    check_name,
+    check_range,
+    suggestion,
+)
 from mainspring.domain.outcome import LogLine
 from mainspring.domain.states import JobState
 from mainspring.ports.door import Asking, Door
@@ -44,6 +50,21 @@ def submission_of(wanted: Call[Any] | str, payload: Any, options: Mapping[str, A
 def codec_of(wanted: Call[Any] | str) -> Codec | None:
     """Return the codec that reads the result, where the handler is known."""
     return wanted.job.handler.codec if isinstance(wanted, Call) else None
+
+
+def handle_for(door: Door, job_id: str, job: Job[..., Any] | None) -> Handle[Any]:
+    """Return a handle of a job that was submitted elsewhere, whose result its handler's types read.
+
+    ``job`` is the handler, if it is known here.
+    """
+    given: object = job
+    if given is None:
+        return handle_of(door, job_id)
+    if not isinstance(given, Job):
+        raise InvalidInput(
+            f"job: {given!r} is no job", hint="give what @app.job() made, or leave it out"
+        )
+    return handle_of(door, job_id, given.handler.codec)
 
 
 def handle(door: Door, accepted: Accepted, codec: Codec | None) -> Handle[Any]:
@@ -73,6 +94,14 @@ def logs(job_id: str, after: tuple[int, int] | None, limit: int) -> Asking[list[
     """Ask for a page of a job's log."""
     raw = parse_job(job_id)
     check_range("limit", limit, 1, PAGE_ITEMS_MAX)
+    given: object = after
+    if given is not None and not (
+        isinstance(given, tuple) and list(map(type, given)) == [int, int]
+    ):
+        raise InvalidInput(
+            f"after: {after!r} is no place in a log",
+            hint="give the last line's: (line.attempt, line.sequence)",
+        )
     return lambda gateway: gateway.list_logs(raw, after=after, limit=limit)
 
 
@@ -83,6 +112,8 @@ def job_filter(
     for name, value in (("states", states), ("kinds", kinds), ("queues", queues)):
         if isinstance(value, str) or not isinstance(value, Collection):
             raise InvalidInput(f"{name}: {value!r} is no list", hint=f"write {name}=[{value!r}]")
+    kinds = [check_name("kinds", kind, KIND_CHARACTERS_MAX) for kind in kinds]
+    queues = [check_name("queues", queue, QUEUE_CHARACTERS_MAX) for queue in queues]
     wanted = frozenset(JobState(check_choice("states", str(state), _STATES)) for state in states)
     return JobFilter(states=wanted, kinds=frozenset(kinds), queues=frozenset(queues))
 
@@ -90,12 +121,22 @@ def job_filter(
 def page(wanted: JobFilter, limit: int, before: bytes | None) -> Asking[Page]:
     """Ask for a page of jobs."""
     check_range("limit", limit, 1, PAGE_ITEMS_MAX)
+    check_place(before)
     return lambda gateway: gateway.list_jobs(wanted, limit=limit, before=before)
+
+
+def check_place(before: object) -> None:
+    """Refuse what no page has given as the place of the next one."""
+    if before is not None and not (isinstance(before, bytes) and len(before) == ID_BYTES):
+        raise InvalidInput(
+            f"before: {before!r} is no place in a list", hint="give the last page's next_before"
+        )
 
 
 def cancel(door: Door, job_id: str, reason: str, *, force: bool) -> Asking[JobState]:
     """Ask to cancel a job."""
     raw = parse_job(job_id)
+    check_flag("force", force)
     return lambda gateway: cancel_job(gateway, raw, reason=reason, force=force, actor=door.actor)
 
 
@@ -159,6 +200,7 @@ async def handlers(gateway: ClientGateway) -> list[HandlerInfo]:
 
 def handler(kind: str) -> Asking[HandlerInfo]:
     """Ask for one declared kind."""
+    check_name("kind", kind, KIND_CHARACTERS_MAX)
 
     async def ask(gateway: ClientGateway) -> HandlerInfo:
         known = {found.kind: found for found in await gateway.list_handlers()}

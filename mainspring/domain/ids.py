@@ -29,7 +29,7 @@ _VALUE_OF: Final = (
 )
 _PAIRS: Final = tuple(a + b for a in _ALPHABET for b in _ALPHABET)
 _SHOWN_LENGTH: Final = 26
-_ID_BYTES: Final = 16
+ID_BYTES: Final = 16
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -81,7 +81,7 @@ def parse(prefix: str, text: str) -> bytes:
         number = number << 5 | value
     if number >> 128:
         raise InvalidId(f"{text!r} is larger than any id", hint="copy the whole id")
-    return number.to_bytes(_ID_BYTES, "big")
+    return number.to_bytes(ID_BYTES, "big")
 
 
 def window(prefix: str, text: str) -> tuple[bytes, bytes | None] | None:
@@ -101,8 +101,8 @@ def window(prefix: str, text: str) -> tuple[bytes, bytes | None] | None:
     first, after = number << rest, (number + 1) << rest
     if first >> 128:
         return None
-    end = None if after >> 128 else after.to_bytes(_ID_BYTES, "big")
-    return first.to_bytes(_ID_BYTES, "big"), end
+    end = None if after >> 128 else after.to_bytes(ID_BYTES, "big")
+    return first.to_bytes(ID_BYTES, "big"), end
 
 
 def parse_job(text: str) -> JobId:

@@ -7,6 +7,7 @@ from typing import Final
 
 from mainspring.domain.errors import InvalidInput, UnknownOption
 from mainspring.domain.job import Priority
+from mainspring.domain.limits import KEY_CHARACTERS_MAX, NOTE_CHARACTERS_MAX
 
 _LEVELS: Final = frozenset(map(int, Priority))
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]*")
@@ -20,6 +21,40 @@ def check_name(option: str, value: object, characters_max: int) -> str:
         f"{option}: {value!r} is not a name",
         hint=f"use letters, digits and . _ : / - , at most {characters_max} characters",
     )
+
+
+def check_key(option: str, value: object) -> str:
+    """Return a key or another short text of the caller's, or raise saying what it may hold."""
+    if isinstance(value, str) and 0 < len(value) <= KEY_CHARACTERS_MAX and value.isprintable():
+        return value
+    shown = value[:40] if isinstance(value, str) else value
+    raise InvalidInput(
+        f"{option}: {shown!r} is not a key",
+        hint=f"use 1 to {KEY_CHARACTERS_MAX} printable characters",
+    )
+
+
+def check_note(option: str, value: object) -> str:
+    """Return a note or a reason, or raise: every store can keep it, and it has an end."""
+    if isinstance(value, str) and len(value) <= NOTE_CHARACTERS_MAX and "\0" not in value:
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            pass
+        else:
+            return value
+    shown = value[:40] if isinstance(value, str) else value
+    raise InvalidInput(
+        f"{option}: {shown!r} is no text of at most {NOTE_CHARACTERS_MAX} characters",
+        hint="say it shorter, and without NUL",
+    )
+
+
+def check_flag(option: str, value: object) -> bool:
+    """Return what is true or false, and nothing that merely looks so."""
+    if isinstance(value, bool):
+        return value
+    raise InvalidInput(f"{option}: {value!r} is neither True nor False")
 
 
 def check_range(option: str, value: object, least: int, most: int) -> int:

@@ -34,9 +34,10 @@ from mainspring.domain.limits import (
     INTERVAL_SECONDS_MIN,
     PAGE_ITEMS_MAX,
     PAYLOAD_BYTES_MAX,
+    QUEUE_CHARACTERS_MAX,
     TREND_ITEMS_MAX,
 )
-from mainspring.domain.names import check_range
+from mainspring.domain.names import check_name, check_note, check_range
 from mainspring.domain.outcome import LogLine
 from mainspring.domain.payload import check
 from mainspring.domain.references import FILES
@@ -268,6 +269,7 @@ class FrontDesk:
         self, job_ids: Sequence[bytes], *, reason: str = "", force: bool = False, actor: str
     ) -> list[CancelResult]:
         """Cancel jobs, and tell the workers that run them."""
+        check_note("reason", reason)
         results = await self._store.cancel(job_ids, reason=reason, force=force, actor=actor)
         topics = {f"worker:{item.worker_id.hex()}" for item in results if item.worker_id}
         if any(item.changed and item.state in FINAL for item in results):
@@ -332,10 +334,13 @@ class FrontDesk:
 
     async def pause_queue(self, queue: str, *, reason: str, actor: str) -> bool:
         """Hand out nothing more of this queue."""
+        check_name("queue", queue, QUEUE_CHARACTERS_MAX)
+        check_note("reason", reason)
         return await self._store.pause_queue(queue, reason=reason, actor=actor)
 
     async def resume_queue(self, queue: str, *, actor: str) -> bool:
         """Hand out jobs of this queue again."""
+        check_name("queue", queue, QUEUE_CHARACTERS_MAX)
         changed = await self._store.resume_queue(queue, actor=actor)
         self._store.wakeups.announce({f"queue:{queue}"})
         return changed

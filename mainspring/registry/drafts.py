@@ -13,11 +13,10 @@ from mainspring.domain.job import NewJob
 from mainspring.domain.limits import (
     INLINE_BYTES_MAX,
     INTERVAL_SECONDS_MIN,
-    NOTE_CHARACTERS_MAX,
     SCHEDULE_CHARACTERS_MAX,
     TENANT_CHARACTERS_MAX,
 )
-from mainspring.domain.names import check_name
+from mainspring.domain.names import check_name, check_note
 from mainspring.policies.firing import policies_of
 from mainspring.ports.gateway import Submission
 from mainspring.ports.scheduling import CalendarDraft, Difference, ScheduleDraft
@@ -118,13 +117,6 @@ def is_id(word: str) -> bool:
     except MainspringError:
         return False
     return True
-
-
-def check_note(field: str, text: object) -> str:
-    """Return a note or a reason."""
-    if isinstance(text, str) and len(text) <= NOTE_CHARACTERS_MAX:
-        return text
-    raise InvalidInput(f"{field}: give a text of at most {NOTE_CHARACTERS_MAX} characters")
 
 
 def check_calendar(draft: CalendarDraft) -> CalendarDefinition:

@@ -25,7 +25,7 @@ from mainspring.domain.limits import (
     INTERVAL_SECONDS_MIN,
     PREPARE_FIRES_MAX,
 )
-from mainspring.domain.names import check_range
+from mainspring.domain.names import check_note, check_range
 from mainspring.domain.schedule import (
     ScheduleState,
     ScheduleView,
@@ -42,7 +42,7 @@ from mainspring.ports.scheduling import (
     ScheduleDraft,
 )
 from mainspring.registry import backfilling, calendars, deploying, ledger
-from mainspring.registry.drafts import Checked, Terms, check_draft, check_note, check_work
+from mainspring.registry.drafts import Checked, Terms, check_draft, check_work
 from mainspring.registry.schedule_questions import ScheduleQuestions, SchedulingStore, aware
 from mainspring.registry.settling import settled
 from mainspring.timetable.zones import zone_data_number

@@ -38,7 +38,6 @@ from mainspring.domain.job import (
 )
 from mainspring.domain.limits import (
     DELAY_SECONDS_MAX,
-    KEY_CHARACTERS_MAX,
     KIND_CHARACTERS_MAX,
     MAX_ATTEMPTS_MAX,
     MAX_CRASHES_MAX,
@@ -47,7 +46,7 @@ from mainspring.domain.limits import (
     TENANT_CHARACTERS_MAX,
     TIMEOUT_SECONDS_MAX,
 )
-from mainspring.domain.names import check_choice, check_name, check_range, priority_of
+from mainspring.domain.names import check_choice, check_key, check_name, check_range, priority_of
 from mainspring.ports.gateway import Submission
 
 _SIMILAR: Final = 0.6
@@ -331,14 +330,7 @@ def _on_exhausted(kind: str | None) -> str | None:
 
 
 def _key(option: str, value: str | None) -> str | None:
-    if value is None:
-        return None
-    if not value or len(value) > KEY_CHARACTERS_MAX or not value.isprintable():
-        raise InvalidInput(
-            f"{option}: {value[:40]!r} is not a key",
-            hint=f"use 1 to {KEY_CHARACTERS_MAX} printable characters",
-        )
-    return value
+    return None if value is None else check_key(option, value)
 
 
 def _delay(wanted: Submission) -> int | None:

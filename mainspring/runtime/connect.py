@@ -12,6 +12,7 @@ from contextlib import (
 from mainspring.client import blocking, client
 from mainspring.client.door import LoopDoor
 from mainspring.client.portal import Portal
+from mainspring.domain.names import check_key
 from mainspring.runtime.assemble import open_client_gateway
 from mainspring.runtime.settings import read_settings
 
@@ -73,7 +74,7 @@ async def open_door(
     """Open a gateway to a store, and the door to it on this loop."""
     async with open_client_gateway(read_settings(store=url, blobs=blobs)) as gateway:
         loop = asyncio.get_running_loop()
-        door = LoopDoor(gateway, loop, actor=actor, is_apart=is_apart)
+        door = LoopDoor(gateway, loop, actor=check_key("actor", actor), is_apart=is_apart)
         try:
             yield door
         finally:

@@ -1,11 +1,14 @@
 import threading
 from datetime import UTC, datetime
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import pytest
 
 from mainspring.app.context import Context
 from mainspring.app.signals import Cancelled
+from mainspring.domain.errors import InvalidInput
 from mainspring.domain.ids import show_job
 
 _AT = datetime(2027, 1, 1, tzinfo=UTC)
@@ -44,6 +47,36 @@ def test_lines_and_progress_reach_their_sinks() -> None:
         (1, 2, "half"),
         (2, None, ""),
     ]
+
+
+def test_progress_takes_every_kind_of_number() -> None:
+    ctx, told = context()
+    ctx.progress(Decimal("1.5"), Fraction(4, 2), "rows")
+    ctx.progress(2**60, True)
+    assert told == [(1.5, 2.0, "rows"), (float(2**60), 1.0, "")]
+    assert [type(value) for value in told[0][:2]] == [float, float]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("half",), "done: this str is no number that can be kept"),
+        ((None,), "done: this NoneType is no number"),
+        ((10**400,), "done: this int is no number"),
+        ((1j,), "done: this complex is no number"),
+        ((1, "5"), "total: this str is no number"),
+        ((1, 2, None), "note: None is no text"),
+    ],
+)
+def test_progress_that_nobody_could_keep_is_the_handlers_own_mistake(
+    arguments: tuple[Any, ...], words: str
+) -> None:
+    """Whoever carries it on would stumble over it, with all the other attempts of the process."""
+    ctx, told = context()
+    with pytest.raises(InvalidInput, match=words) as caught:
+        ctx.progress(*arguments)
+    assert caught.value.hint == 'write ctx.progress(7, 10, "rows")'
+    assert told == []
 
 
 def test_the_effect_key_is_stable_over_attempts() -> None:

@@ -159,6 +159,14 @@ def test_a_back_off_in_words() -> None:
         ({"timeout": 30}, InvalidDuration, "timeout: 30 has no unit"),
         ({"on_exhausted": "no spaces"}, InvalidInput, "on_exhausted: 'no spaces' is not a name"),
         ({"on_exhausted": ""}, InvalidInput, "on_exhausted: '' is not a name"),
+        ({"kind": ""}, InvalidInput, "kind: '' is not a name"),
+        ({"kind": 0}, InvalidInput, "kind: 0 is not a name"),
+        ({"isolated": "no"}, InvalidInput, "isolated: 'no' is neither True nor False"),
+        ({"key": ""}, InvalidInput, "key: '' is not a key"),
+        ({"key": "k" * 257}, InvalidInput, "key: 'kkk"),
+        ({"effect_key": 5}, InvalidInput, "effect_key: 5 is not a key"),
+        ({"unique": "a\0b"}, InvalidInput, "unique: 'a\\x00b' is not a key"),
+        ({"tenant": "-x"}, InvalidInput, "tenant: '-x' is not a name"),
     ],
 )
 def test_other_options_are_refused_at_declaration(

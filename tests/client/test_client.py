@@ -181,7 +181,7 @@ async def test_many_are_submitted_together_or_not_at_all(client: AsyncClient) ->
     handles = await client.submit_many([charge.call(order) for order in range(3)])
     assert len({handle.id for handle in handles}) == 3
     await client.submit(charge.call(1).options(key="k"))
-    calls = [charge.call(9), charge.call(2).options(queue="not a name")]
+    calls = [charge.call(9), charge.call(2).options(delay="99999d")]
     with pytest.raises(mainspring.MainspringError, match="submission 2 of 2"):
         await client.submit_many(calls)
     counted = await client.door.aask(lambda gateway: gateway.count_states())
@@ -297,6 +297,52 @@ async def test_wrong_arguments_say_what_is_wanted(client: AsyncClient) -> None:
         await client.handlers.get("chrage")
     assert kind.value.hint == "did you mean charge?"
     assert (await client.handlers.get("charge")).kind == "charge"
+
+
+async def test_every_wrong_value_is_named_before_anything_is_asked(
+    client: AsyncClient, store_url: str
+) -> None:
+    job_id = (await client.submit(forget.call(1))).id
+    wrong: Any = 5
+    jobs, queues = client.jobs, client.queues
+    for asking, words in (
+        (lambda: client.submit_many(wrong), "calls: 5 is no list"),
+        (lambda: client.submit_many("ab"), "calls: 'ab' is no list"),  # type: ignore[arg-type]
+        (lambda: jobs.list(kinds=[wrong]), "kinds: 5 is not a name"),
+        (lambda: jobs.list(queues=[wrong]), "queues: 5 is not a name"),
+        (lambda: jobs.list(before=wrong), "before: 5 is no place in a list"),
+        (lambda: jobs.find("state:dead").page(before=b"x"), "before: b'x' is no place"),
+        (lambda: jobs.logs(job_id, after=wrong), "after: 5 is no place in a log"),
+        (lambda: jobs.logs(job_id, after=wrong_place()), "after: .* is no place in a log"),
+        (lambda: jobs.cancel(job_id, reason=wrong), "reason: 5 is no text"),
+        (lambda: jobs.cancel(job_id, reason="x" * 1_001), "reason: 'x{40}' is no text"),
+        (lambda: jobs.cancel(job_id, reason="a\0b"), "is no text"),
+        (lambda: jobs.cancel(job_id, reason="\ud800"), "is no text"),
+        (lambda: jobs.cancel(job_id, force=wrong), "force: 5 is neither True nor False"),
+        (lambda: queues.pause(""), "queue: '' is not a name"),
+        (lambda: queues.pause("mail", reason=wrong), "reason: 5 is no text"),
+        (lambda: queues.resume(wrong), "queue: 5 is not a name"),
+        (lambda: client.handlers.get(wrong), "kind: 5 is not a name"),
+        (lambda: client.ops.cancel("kind:a", until=wrong), "until: 5 is not an instant"),
+        (lambda: client.ops.cancel("kind:a", dry_run=wrong), "dry_run: 5 is neither"),
+        (lambda: client.ops.cancel("kind:a", force=wrong), "force: 5 is neither"),
+        (lambda: client.ops.cancel("kind:a", dry_run=True, reason=wrong), "reason: 5 is no text"),
+    ):
+        with pytest.raises(InvalidInput, match=words) as caught:
+            await asking()
+        assert caught.value.hint or "neither" in words
+    with pytest.raises(InvalidInput, match="handles: 5 is no list"):
+        client.as_completed(wrong)
+    with pytest.raises(InvalidInput, match="job: 5 is no job"):
+        client.handle(job_id, wrong)
+    assert [queue.name for queue in await queues.list()] == ["default"]
+    assert (await jobs.get(job_id)).state is JobState.READY
+    with pytest.raises(InvalidInput, match="actor: '' is not a key"):
+        await mainspring.connect(store_url, actor="").__aenter__()
+
+
+def wrong_place() -> Any:
+    return (1, "2")
 
 
 def wrong_call() -> Call[Receipt]:

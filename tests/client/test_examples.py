@@ -210,8 +210,8 @@ def test_bad_batches_are_told_apart(blocking: Client) -> None:
         blocking.submit_many(wrong)
     with pytest.raises(InvalidInput, match="chunk: 0 is not"):
         blocking.submit_many([], chunk=0)
-    calls = [resize.call("a"), resize.call("b"), resize.call("c").options(queue="not a name")]
-    with pytest.raises(InvalidInput, match="queue") as caught:
+    calls = [resize.call("a"), resize.call("b"), resize.call("c").options(delay="99999d")]
+    with pytest.raises(InvalidInput, match="delay") as caught:
         blocking.submit_many(calls, chunk=2)
     submitted = caught.value.details["submitted"]
     assert isinstance(submitted, list)
