@@ -1,7 +1,7 @@
-"""The handlers that are measured: one does nothing, one tells when it began."""
+"""The handlers that are measured: one does nothing, the others tell when they began."""
 
-from mainspring import App
-from mainspring.ports.clock import monotonic
+from mainspring import App, Context
+from mainspring.ports.clock import monotonic, utc_now
 
 app = App("benchmarks")
 
@@ -15,3 +15,9 @@ async def nothing() -> None:
 async def tell_start() -> float:
     """Return when this began; the clock is the same for all processes of the machine."""
     return monotonic()
+
+
+@app.job()
+async def tell_lateness(ctx: Context) -> float:
+    """Return how many seconds after its due instant this began; one machine, one clock."""
+    return (utc_now() - ctx.due_at).total_seconds()

@@ -34,8 +34,7 @@ class Sent(Enum):
     CHANGE = "change"
 
 
-#: Worth another try of the whole transaction: serialization failure, deadlock.
-REPEATABLE: Final = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
+_COLLISIONS: Final = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
 
 #: Everything that a broken, refused or silent connection raises.
 DRIVER_ERRORS: Final = (
@@ -68,7 +67,7 @@ _BUSY: Final = (
     asyncpg.InvalidAuthorizationSpecificationError,
     asyncpg.InvalidCatalogNameError,
     asyncpg.IdleInTransactionSessionTimeoutError,
-    *REPEATABLE,
+    *_COLLISIONS,
 )
 _BROKEN: Final = (
     asyncpg.PostgresConnectionError,
@@ -118,6 +117,18 @@ _HINTS: Final[tuple[tuple[_Kinds, str], ...]] = (
     ),
     ((asyncpg.CannotConnectNowError,), "the server is starting or stopping: try again in a moment"),
 )
+
+
+def is_repeatable(error: BaseException) -> bool:
+    """Say whether another try of the whole transaction may succeed where this one collided.
+
+    Besides deadlocks and their kin: a row on its way into the default partition when a partition of
+    its own was attached. The server says so with a check that has no name; all of ours have one.
+    """
+    if isinstance(error, asyncpg.CheckViolationError):
+        name: str | None = getattr(error, "constraint_name", None)
+        return name is None
+    return isinstance(error, _COLLISIONS)
 
 
 def unreadable_address() -> ConfigError:

@@ -18,8 +18,8 @@ from mainspring.domain.errors import ConfigError
 from mainspring.ports.entropy import roll
 from mainspring.store.postgres.failures import (
     DRIVER_ERRORS,
-    REPEATABLE,
     Sent,
+    is_repeatable,
     translate,
     unreadable_address,
 )
@@ -173,7 +173,7 @@ class Pool:
             try:
                 return await work(connection)
             except _Failure as failure:
-                if not isinstance(failure.error, REPEATABLE) or attempt == _TRIES:
+                if not is_repeatable(failure.error) or attempt == _TRIES:
                     raise translate(failure.error, failure.sent, self._address) from failure.error
             finally:
                 await self._release(connection)

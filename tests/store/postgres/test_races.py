@@ -141,6 +141,26 @@ async def test_a_cancel_that_waits_for_a_claim_asks_its_worker_to_stop(
     assert await store.get_states([job.id]) == {job.id: JobState.CANCELLING}
 
 
+async def test_a_row_that_meets_a_partition_in_the_making_goes_into_it(
+    store: PostgresStore, other_store: PostgresStore, raw: "Raw[asyncpg.Record]"
+) -> None:
+    """It was on its way into the default partition when that ceased to be its place."""
+    transaction = raw.transaction()
+    await transaction.start()
+    # Holds up the maker of partitions after it has taken the default partition for itself.
+    await raw.execute("LOCK TABLE mainspring.audit IN ROW SHARE MODE")
+    await raw.execute("LOCK TABLE mainspring.audit_default IN ROW SHARE MODE")
+    making = asyncio.create_task(other_store.prepare_partitions(0))
+    await _until_blocked(raw, "general")
+    pausing = asyncio.create_task(store.pause_queue("default", reason="", actor="me"))
+    await _until_blocked(raw, "general", 2)
+    await transaction.rollback()
+    await making
+    assert await pausing
+    found = await raw.fetchval("SELECT tableoid::regclass::text FROM mainspring.audit")
+    assert found != "mainspring.audit_default"
+
+
 @pytest.mark.parametrize("force", [False, True])
 async def test_cancel_against_finish(
     store: PostgresStore, other_store: PostgresStore, *, force: bool
