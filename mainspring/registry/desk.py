@@ -1,7 +1,7 @@
 """The client's door to a store in the same process."""
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, Protocol, cast
@@ -142,11 +142,7 @@ class FrontDesk:
 
     async def _forget_unused(self, jobs: Sequence[NewJob], receipts: Sequence[Receipt]) -> None:
         """Delete objects that no row will ever name: the key named another job, or replaced it."""
-        unused = [
-            reference
-            for job, receipt in zip(jobs, receipts, strict=True)
-            for reference in _unused(job, receipt)
-        ]
+        unused = _unused(jobs, receipts)
         if unused and self._blobs is not None:
             with suppress(MainspringError):  # the submission stands, whatever becomes of these
                 await self._blobs.delete(unused)
@@ -447,11 +443,22 @@ class FrontDesk:
         return self._handlers
 
 
-def _unused(job: NewJob, receipt: Receipt) -> Iterator[str]:
-    if job.payload_ref is not None and receipt.job_id != job.id and not receipt.replaced:
-        yield job.payload_ref
-    if receipt.unused_ref is not None:
-        yield receipt.unused_ref
+def _unused(jobs: Sequence[NewJob], receipts: Sequence[Receipt]) -> list[str]:
+    """Return references that no row names after this call.
+
+    A submission that is repeated finds in the job that it replaces what it has put there itself:
+    that is in use.
+    """
+    unused: list[str | None] = []
+    named: dict[bytes, str | None] = {}
+    for job, receipt in zip(jobs, receipts, strict=True):
+        unused.append(receipt.unused_ref)
+        if receipt.replaced or receipt.job_id == job.id:
+            named[receipt.job_id] = job.payload_ref
+        else:
+            unused.append(job.payload_ref)
+    in_use = set(named.values())
+    return [reference for reference in unused if reference is not None and reference not in in_use]
 
 
 def _page(limit: int) -> int:

@@ -3,15 +3,16 @@ from typing import Any
 
 import pytest
 
-from mainspring.domain.errors import DuplicateJob
+from mainspring.domain.errors import DuplicateJob, OutcomeUnknown
 from mainspring.domain.ids import show_job
 from mainspring.domain.limits import INLINE_BYTES_MAX
 from mainspring.domain.states import JobState
+from mainspring.ports.entropy import new_job_id
 from mainspring.ports.gateway import Accepted, Submission
 from mainspring.ports.store import Store
 from mainspring.registry.desk import FrontDesk
 from mainspring.testing.conformance.steps import counts
-from tests.registry.faults import files_below
+from tests.registry.faults import Faulty, files_below
 
 
 def want(**changes: Any) -> Submission:
@@ -53,3 +54,28 @@ async def test_objects_that_no_job_names_are_deleted(desk: FrontDesk, tmp_path: 
     await desk.submit(several)
     assert len(files_below(tmp_path)) == 1
     assert (await desk.get_job(first.job_id)).payload == large("d")
+
+
+async def test_a_replacement_that_is_asked_for_again_keeps_its_object(
+    shaky_desk: FrontDesk, faulty: Faulty
+) -> None:
+    """What a repetition finds in the job to be replaced is what it has put there itself."""
+
+    def large(letter: str) -> bytes:
+        return b'{"a":"' + letter.encode() * INLINE_BYTES_MAX + b'"}'
+
+    first = (await shaky_desk.submit([want(unique_key="u", payload=large("a"))]))[0]
+    faulty.after.append(OutcomeUnknown())
+    await shaky_desk.submit([want(unique_key="u", payload=large("b"), on_duplicate="replace")])
+    assert (await shaky_desk.get_job(first.job_id)).payload == large("b")
+    faulty.after.append(OutcomeUnknown())
+    several = [
+        want(unique_key="u", payload=large(letter), on_duplicate="replace") for letter in "cd"
+    ]
+    await shaky_desk.submit(several)
+    assert (await shaky_desk.get_job(first.job_id)).payload == large("d")
+    # The submitter, too, may ask again, under the id that it has chosen.
+    chosen = want(unique_key="u", payload=large("e"), on_duplicate="replace", id=new_job_id())
+    for _ in range(2):
+        await shaky_desk.submit([chosen])
+        assert (await shaky_desk.get_job(first.job_id)).payload == large("e")
