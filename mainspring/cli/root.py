@@ -100,6 +100,7 @@ for _target, _name, _help, _group in (
     ("jobs:app", "jobs", "Look at jobs; watch, retry and cancel them.", _LOOK),
     ("dlq:app", "dlq", "Look at dead letters; replay, discard or export them.", _LOOK),
     ("queues:app", "queues", "Look at queues; pause and resume them.", _LOOK),
+    ("calendars:app", "calendars", "Look at calendars; create, change and delete them.", _LOOK),
     ("cron:app", "cron", "Explain rules of schedules, offline.", _LOOK),
     ("workers:app", "workers", "Look at workers; drain them.", _LOOK),
     ("handlers:app", "handlers", "Look at the kinds that workers have declared.", _LOOK),

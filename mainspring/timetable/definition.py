@@ -271,6 +271,12 @@ def compile_calendar(definition: CalendarDefinition) -> Calendar:
             _add_entry(found, check_text(field, entry, 512).strip())
         except Refusal as refusal:
             raise refusal.error(field) from None
+        except InvalidSchedule as error:
+            if error.details.get("field") != field:
+                error.message = f"{field}: {error.message}"
+                error.args = (error.message,)
+                error.details["field"] = field
+            raise
     return found
 
 
@@ -293,7 +299,7 @@ def _add_entry(calendar: Calendar, entry: str) -> None:
     elif re.fullmatch(r"\d{4}-\d{2}-\d{2}", entry):
         calendar.add_day(read_stamp(entry).seconds // DAY)
     elif " " not in entry and "=" not in entry:
-        calendar.add_weekdays(_weekdays("entries", entry))
+        calendar.add_weekdays(_weekday_bits(entry))
     else:
         rule = parse_rule(entry, zone("UTC"))
         if not isinstance(rule, WallRule) or isinstance(rule, WallDates):
@@ -303,7 +309,11 @@ def _add_entry(calendar: Calendar, entry: str) -> None:
 
 def _weekdays(field: str, text: str) -> int:
     try:
-        bits = plain_mask(WEEKDAY, check_text(field, text, 64))
+        return _weekday_bits(check_text(field, text, 64))
     except Refusal as refusal:
         raise refusal.error(field) from None
+
+
+def _weekday_bits(text: str) -> int:
+    bits = plain_mask(WEEKDAY, text)
     return (bits | bits >> 7) & 127
