@@ -4,7 +4,7 @@ Every schema change waits a moment only for the tables it needs, and otherwise g
 next step: behind a change that waits, everybody waits.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -27,6 +27,7 @@ _PARTITION_SCRIPT: Final = load("partition_script")
 _DROP_SCRIPT: Final = load("drop_script")
 _TRIM_SCRIPT: Final = load("trim_script")
 _REFERENCES: Final = load("partition_references")
+_STATES: Final = load("get_states")
 _FORGET_KEYS: Final = load("forget_keys")
 _FORGET_SESSIONS: Final = load("forget_sessions")
 
@@ -103,16 +104,16 @@ class Maintenance(Part):
         return True
 
     async def _drop(self, partition: Partition) -> list[str]:
-        references: list[str] = []
+        found: list[asyncpg.Record] = []
         if partition.parent.state is not None:
-            # Rows of the past are not added any more: what is read here is what is dropped.
+            # Rows of the past are not added any more: what is read here is what is dropped, but
+            # for dead letters that come back meanwhile.
             values: dict[str, object] = {
                 "state": partition.parent.state.value,
                 "begins_at": partition.begins_at,
                 "ends_at": partition.ends_at,
             }
             found = await self._pools.general.fetch(_REFERENCES, values, changes=False)
-            references = _references(found)
         script = await self._script(_DROP_SCRIPT, {"name": partition.name})
         try:
             await self._pools.general.script(_alone(script))
@@ -121,7 +122,16 @@ class Maintenance(Part):
                 # Another node was quicker, and has the references.
                 return []
             raise
-        return references
+        kept = await self._known([row["id"] for row in found])
+        return _references([row for row in found if row["id"] not in kept])
+
+    async def _known(self, job_ids: Sequence[bytes]) -> set[bytes]:
+        """Return those jobs that are there: brought back before their partition was dropped."""
+        if not job_ids:
+            return set()
+        values: dict[str, object] = {"at": None, "ids": job_ids, "finished_after": None}
+        rows = await self._pools.general.fetch(_STATES, values, changes=False)
+        return {row["id"] for row in rows}
 
     async def _script(self, statement: Statement, values: dict[str, object]) -> str:
         found = await self._pools.general.fetch(statement, values, changes=False)

@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 
 from mainspring.domain.errors import ConnectionFailed
-from mainspring.domain.states import JobState
+from mainspring.domain.states import AttemptState, JobState
 from mainspring.ports.store import Retained
 from mainspring.store.postgres import PostgresStore, open_postgres
 from mainspring.store.postgres.partitions import (
@@ -63,6 +63,17 @@ async def _finish(store: PostgresStore, **changes: object) -> bytes:
     await store.submit([job])
     (claimed,) = await store.claim(claim_ask(worker.id))
     (settled,) = await store.settle([settlement(claimed)])
+    assert settled.accepted
+    return job.id
+
+
+async def _die(store: PostgresStore, **changes: object) -> bytes:
+    worker, job = new_session(), new_job(**changes)
+    await store.open_session(worker)
+    await store.submit([job])
+    (claimed,) = await store.claim(claim_ask(worker.id))
+    given = settlement(claimed, attempt_state=AttemptState.FAILED, becomes=JobState.DEAD)
+    (settled,) = await store.settle([given])
     assert settled.accepted
     return job.id
 
@@ -148,6 +159,28 @@ async def test_retention_drops_whole_partitions_and_nothing_else(
     connection = await connect()
     query = "SELECT to_regclass('mainspring.jobs_history_succeeded_20261230')"
     assert await connection.fetchval(query) is None
+
+
+async def test_a_dead_letter_that_comes_back_at_the_last_moment_keeps_its_objects(
+    timed: PostgresStore, clock: SettableClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await timed.prepare_partitions(0)
+    ids = [await _die(timed, payload_ref=f"blob/{name}") for name in ("back", "gone")]
+    clock.advance(timedelta(days=20))
+    script = timed._pools.general.script
+
+    async def late(text: str) -> None:
+        if "DROP TABLE" in text:
+            await timed.replay(ids[:1], payload=None, actor="me")
+        await script(text)
+
+    monkeypatch.setattr(timed._pools.general, "script", late)
+    retained = await timed.apply_retention({JobState.DEAD: 1}, limit=100)
+    assert (retained.dropped[:1], retained.references) == (
+        ["partition jobs_history_dead_20261228"],
+        ["blob/gone"],
+    )
+    assert await timed.get_states(ids) == {ids[0]: JobState.READY}
 
 
 async def test_attempts_stay_as_long_as_any_job_may(

@@ -1,5 +1,5 @@
 -- Objects that go with a partition. The bounds prune to that one partition.
-SELECT payload_ref, result_ref
+SELECT id, payload_ref, result_ref
 FROM mainspring.jobs_history
 WHERE
     state = :state::text
