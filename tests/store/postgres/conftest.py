@@ -74,3 +74,10 @@ async def other_store(dsn: str) -> AsyncIterator[PostgresStore]:
     opened = await open_postgres(dsn)
     yield opened
     await opened.close()
+
+
+@pytest.fixture
+async def raw(dsn: str) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
+    connection = await asyncpg.connect(dsn)
+    yield connection
+    await connection.close()

@@ -1,66 +1,26 @@
 """Two connections at once: the orders of events that a single caller never sees."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import asyncpg
 import pytest
 
-from mainspring.domain.errors import ConnectionFailed, OutcomeUnknown
-from mainspring.domain.job import Claimed, NewJob, NewSession, Receipt
+from mainspring.domain.job import NewJob, NewSession, Receipt
 from mainspring.domain.outcome import ErrorInfo, Failed
 from mainspring.domain.states import JobState
 from mainspring.ports.store import Lane
 from mainspring.store.postgres import PostgresStore
-from mainspring.testing.builders import claim_ask, new_job, new_session, settlement, verdict
+from mainspring.testing.builders import claim_ask, new_job, settlement, verdict
+from tests.store.postgres.rivals import Raw, keyed, open_worker, started, until_blocked
 
 pytestmark = pytest.mark.postgres
-
-Raw = asyncpg.Connection  # a connection that is not the store's
-
-
-@pytest.fixture
-async def raw(dsn: str) -> AsyncIterator["Raw[asyncpg.Record]"]:
-    connection = await asyncpg.connect(dsn)
-    yield connection
-    await connection.close()
-
-
-async def _worker(store: PostgresStore) -> NewSession:
-    session = new_session()
-    await store.open_session(session)
-    return session
-
-
-async def _started(store: PostgresStore, count: int = 1) -> list[Claimed]:
-    session = await _worker(store)
-    await store.submit([new_job() for _ in range(count)])
-    claimed = await store.claim(claim_ask(session.id, limit=count))
-    assert len(claimed) == count
-    return claimed
-
-
-async def _until_blocked(raw: "Raw[asyncpg.Record]", role: str, count: int = 1) -> list[int]:
-    """Return the pids of our backends that wait for a row, once there are so many."""
-    for _ in range(500):
-        # Inside a transaction the first look would be repeated for ever.
-        await raw.execute("SELECT pg_stat_clear_snapshot()")
-        rows = await raw.fetch(
-            "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' "
-            "AND datname = current_database() AND application_name = $1",
-            f"mainspring {role}",
-        )
-        if len(rows) >= count:
-            return [row[0] for row in rows]
-        await asyncio.sleep(0.01)
-    raise AssertionError("nobody waits")
 
 
 async def test_no_job_is_claimed_twice(store: PostgresStore, other_store: PostgresStore) -> None:
     await store.submit([new_job() for _ in range(400)])
     stores = [store, other_store] * 4
-    workers = [await _worker(each) for each in stores]
+    workers = [await open_worker(each) for each in stores]
 
     async def drain(place: PostgresStore, worker: NewSession) -> list[bytes]:
         found: list[bytes] = []
@@ -81,7 +41,7 @@ async def test_never_more_than_asked_and_nothing_else_is_held(
     store: PostgresStore, raw: "Raw[asyncpg.Record]"
 ) -> None:
     await store.submit([new_job(queue=queue) for queue in ("a", "b", "c") for _ in range(20)])
-    worker = await _worker(store)
+    worker = await open_worker(store)
     asked = claim_ask(worker.id, limit=4, lanes=(Lane("a", 3), Lane("b", 3), Lane("c", 3)))
     claimed = await store.claim(asked)
     assert sorted(job.queue for job in claimed) == ["a", "a", "a", "b"]
@@ -93,7 +53,7 @@ async def test_rows_in_other_hands_are_skipped_not_waited_for(
 ) -> None:
     jobs = [new_job() for _ in range(10)]
     await store.submit(jobs)
-    worker = await _worker(store)
+    worker = await open_worker(store)
     async with raw.transaction():
         await raw.fetch("SELECT FROM mainspring.jobs ORDER BY due_at, id LIMIT 4 FOR UPDATE")
         claimed = await store.claim(claim_ask(worker.id, limit=3))
@@ -105,7 +65,7 @@ async def test_a_row_that_changed_under_the_claim_is_left_alone(
 ) -> None:
     jobs = [new_job() for _ in range(200)]
     await store.submit(jobs)
-    worker = await _worker(store)
+    worker = await open_worker(store)
 
     async def cancel(job: NewJob) -> bool:
         (result,) = await other_store.cancel([job.id], reason="", force=False, actor="me")
@@ -124,7 +84,7 @@ async def test_a_cancel_that_waits_for_a_claim_asks_its_worker_to_stop(
     store: PostgresStore, raw: "Raw[asyncpg.Record]"
 ) -> None:
     """PostgreSQL checks constraints on the row as it was, before it sees that it has changed."""
-    worker, job = await _worker(store), new_job()
+    worker, job = await open_worker(store), new_job()
     await store.submit([job])
     transaction = raw.transaction()
     await transaction.start()
@@ -134,7 +94,7 @@ async def test_a_cancel_that_waits_for_a_claim_asks_its_worker_to_stop(
         worker.id.hex(),
     )
     asking = asyncio.create_task(store.cancel([job.id], reason="", force=False, actor="me"))
-    await _until_blocked(raw, "general")
+    await until_blocked(raw, "general")
     await transaction.commit()
     (asked,) = await asking
     assert (asked.state, asked.changed) == (JobState.CANCELLING, True)
@@ -151,9 +111,9 @@ async def test_a_row_that_meets_a_partition_in_the_making_goes_into_it(
     await raw.execute("LOCK TABLE mainspring.audit IN ROW SHARE MODE")
     await raw.execute("LOCK TABLE mainspring.audit_default IN ROW SHARE MODE")
     making = asyncio.create_task(other_store.prepare_partitions(0))
-    await _until_blocked(raw, "general")
+    await until_blocked(raw, "general")
     pausing = asyncio.create_task(store.pause_queue("default", reason="", actor="me"))
-    await _until_blocked(raw, "general", 2)
+    await until_blocked(raw, "general", 2)
     await transaction.rollback()
     await making
     assert await pausing
@@ -165,7 +125,7 @@ async def test_a_row_that_meets_a_partition_in_the_making_goes_into_it(
 async def test_cancel_against_finish(
     store: PostgresStore, other_store: PostgresStore, *, force: bool
 ) -> None:
-    for job in await _started(store, 40):
+    for job in await started(store, 40):
         (settled,), (cancelled,) = await asyncio.gather(
             store.settle([settlement(job)]),
             other_store.cancel([job.job_id], reason="", force=force, actor="me"),
@@ -182,7 +142,7 @@ async def test_cancel_against_finish(
 
 
 async def test_cancel_against_retry(store: PostgresStore, other_store: PostgresStore) -> None:
-    for job in await _started(store, 40):
+    for job in await started(store, 40):
         (settled,), (cancelled,) = await asyncio.gather(
             store.settle([verdict(job, Failed(ErrorInfo("E", "m")))]),
             other_store.cancel([job.job_id], reason="", force=False, actor="me"),
@@ -197,12 +157,12 @@ async def test_cancel_against_retry(store: PostgresStore, other_store: PostgresS
 async def test_a_settlement_sees_a_cancel_that_committed_while_it_waited(
     store: PostgresStore, raw: "Raw[asyncpg.Record]"
 ) -> None:
-    (job,) = await _started(store)
+    (job,) = await started(store)
     given = verdict(job, Failed(ErrorInfo("E", "m")))
     async with asyncio.TaskGroup() as group, raw.transaction():
         await raw.execute("UPDATE mainspring.jobs SET state = 'cancelling'")
         settling = group.create_task(store.settle([given]))
-        await _until_blocked(raw, "dispatch")
+        await until_blocked(raw, "dispatch")
     assert settling.result()[0].state is JobState.CANCELLED
     assert (await store.settle([given]))[0].repeated
 
@@ -211,12 +171,12 @@ async def test_the_same_settlement_twice_at_once(
     store: PostgresStore, other_store: PostgresStore, raw: "Raw[asyncpg.Record]"
 ) -> None:
     for outcome in (None, Failed(ErrorInfo("E", "m"))):
-        (job,) = await _started(store)
+        (job,) = await started(store)
         given = settlement(job) if outcome is None else verdict(job, outcome)
         async with asyncio.TaskGroup() as group, raw.transaction():
             await raw.fetch("SELECT FROM mainspring.jobs FOR UPDATE")
             both = [group.create_task(each.settle([given])) for each in (store, other_store)]
-            await _until_blocked(raw, "dispatch", 2)
+            await until_blocked(raw, "dispatch", 2)
         answers = [each.result()[0] for each in both]
         assert sorted(each.accepted for each in answers) == [False, True]
         assert [each.repeated for each in answers if not each.accepted] == [True]
@@ -227,7 +187,7 @@ async def test_submitting_again_after_the_job_has_finished(
 ) -> None:
     job = new_job()
     await store.submit([job])
-    worker = await _worker(store)
+    worker = await open_worker(store)
     (claimed,) = await store.claim(claim_ask(worker.id))
     await store.settle([settlement(claimed)])
     assert await store.submit([job], repeated=True) == [Receipt(job.id, created=False)]
@@ -249,19 +209,15 @@ async def test_submitting_again_while_the_job_finishes(
         await raw.execute(history)
         await raw.execute("DELETE FROM mainspring.jobs")
         again = group.create_task(store.submit([job], repeated=True))
-        await _until_blocked(raw, "submission")
+        await until_blocked(raw, "submission")
     assert again.result() == [Receipt(job.id, created=False)]
     assert await store.get_states([job.id]) == {job.id: JobState.SUCCEEDED}
     assert await raw.fetchval("SELECT count(*) FROM mainspring.jobs") == 0
 
 
-def _keyed() -> NewJob:
-    return new_job(submission_key="once", body_hash=b"same")
-
-
 async def test_one_key_many_callers(store: PostgresStore, other_store: PostgresStore) -> None:
     stores = [store, other_store] * 10
-    answers = await asyncio.gather(*(each.submit([_keyed()]) for each in stores))
+    answers = await asyncio.gather(*(each.submit([keyed()]) for each in stores))
     receipts = [receipt for (receipt,) in answers]
     assert len({receipt.job_id for receipt in receipts}) == 1
     assert sum(receipt.created for receipt in receipts) == 1
@@ -282,9 +238,9 @@ async def test_a_key_that_somebody_is_about_to_take(
             rival.id.hex(),
             b"same",
         )
-        mine = _keyed()
+        mine = keyed()
         submitting = group.create_task(store.submit([mine]))
-        await _until_blocked(raw, "submission")
+        await until_blocked(raw, "submission")
         await (transaction.commit() if rival_commits else transaction.rollback())
     expected = Receipt(rival.id, created=False) if rival_commits else Receipt(mine.id)
     assert submitting.result() == [expected]
@@ -327,7 +283,7 @@ async def test_a_unique_key_that_somebody_is_about_to_take(
             rival.id.hex(),
         )
         submitting = group.create_task(store.submit([mine]))
-        await _until_blocked(raw, "submission")
+        await until_blocked(raw, "submission")
         await (transaction.commit() if rival_commits else transaction.rollback())
     expected = Receipt(rival.id, created=False) if rival_commits else Receipt(mine.id)
     assert submitting.result() == [expected]
@@ -344,7 +300,7 @@ async def test_a_unique_key_whose_holder_ends_meanwhile(
         await transaction.start()
         await raw.execute("DELETE FROM mainspring.jobs")
         submitting = group.create_task(store.submit([mine]))
-        await _until_blocked(raw, "submission")
+        await until_blocked(raw, "submission")
         await transaction.commit()
     assert submitting.result() == [Receipt(mine.id)]
 
@@ -359,7 +315,7 @@ async def test_a_replacement_against_a_claim(
         await transaction.start()
         await raw.execute("UPDATE mainspring.jobs SET attempt = 1, tries = 1")
         submitting = group.create_task(store.submit([mine]))
-        await _until_blocked(raw, "submission")
+        await until_blocked(raw, "submission")
         await transaction.commit()
     # It was begun while the replacement waited for it, so it stays as it is.
     assert submitting.result() == [Receipt(holder.id, created=False)]
@@ -383,7 +339,7 @@ async def test_keys_that_come_and_go_under_many_callers(
         return created
 
     async def finish(place: PostgresStore) -> None:
-        worker = await _worker(place)
+        worker = await open_worker(place)
         for _ in range(60):
             claimed = await place.claim(claim_ask(worker.id, limit=1))
             await place.settle([settlement(job) for job in claimed])
@@ -395,112 +351,3 @@ async def test_keys_that_come_and_go_under_many_callers(
             group.create_task(finish(place))
     total = sum((await store.count_states()).values())
     assert total == sum(task.result() for task in made) > 2
-
-
-async def test_a_deadlock_is_repeated(store: PostgresStore, raw: "Raw[asyncpg.Record]") -> None:
-    jobs = await _started(store, 2)
-    first, second = sorted(job.job_id for job in jobs)
-    # Ours looks for deadlocks after a second, the rival only later: so ours is the victim.
-    await raw.execute("SET deadlock_timeout = '20s'")
-    take = "SELECT FROM mainspring.jobs WHERE id = $1 FOR UPDATE"
-    async with asyncio.TaskGroup() as group, raw.transaction():
-        await raw.fetch(take, second.hex())
-        settling = group.create_task(store.settle([settlement(job) for job in jobs]))
-        await _until_blocked(raw, "dispatch")
-        await raw.fetch(take, first.hex())
-    assert all(each.accepted for each in settling.result())
-
-
-@pytest.mark.parametrize(("failures", "expected"), [(3, None), (100, ConnectionFailed)])
-async def test_serialization_failures_are_repeated_a_few_times(
-    store: PostgresStore,
-    raw: "Raw[asyncpg.Record]",
-    failures: int,
-    expected: type[Exception] | None,
-) -> None:
-    # A sequence does not roll back, so it counts the tries.
-    await raw.execute(
-        "CREATE SEQUENCE tries; CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ "
-        f"BEGIN IF nextval('tries') <= {failures} THEN RAISE EXCEPTION 'no' "
-        "USING ERRCODE = '40001'; END IF; RETURN new; END $$;"
-        "CREATE TRIGGER refusing BEFORE INSERT ON mainspring.jobs "
-        "FOR EACH STATEMENT EXECUTE FUNCTION refuse()"
-    )
-    for keyed in (False, True):
-        await raw.execute("SELECT setval('tries', 1, false)")
-        job = _keyed() if keyed else new_job()
-        if expected is None:
-            assert await store.submit([job]) == [Receipt(job.id)]
-        else:
-            with pytest.raises(expected):
-                await store.submit([job])
-            assert await raw.fetchval("SELECT last_value FROM tries") < 10
-
-
-async def _broken_while_blocked(
-    raw: "Raw[asyncpg.Record]", role: str, table: str, call: Callable[[], Awaitable[object]]
-) -> BaseException | None:
-    """Run a call against a table that is in use, end its backend, and return what it raised."""
-    transaction = raw.transaction()
-    await transaction.start()
-    await raw.execute(f"LOCK TABLE mainspring.{table} IN ACCESS EXCLUSIVE MODE")
-
-    async def attempt() -> BaseException | None:
-        try:
-            await call()
-        except Exception as error:
-            return error
-        return None
-
-    async with asyncio.TaskGroup() as group:
-        calling = group.create_task(attempt())
-        for pid in await _until_blocked(raw, role):
-            await raw.fetch("SELECT pg_terminate_backend($1)", pid)
-        error = await calling
-    await transaction.rollback()
-    return error
-
-
-async def test_what_a_killed_backend_means(
-    store: PostgresStore, raw: "Raw[asyncpg.Record]"
-) -> None:
-    first, second = await _started(store, 2)
-    job = new_job()
-    retry = verdict(second, Failed(ErrorInfo("E", "m")))
-    calls: list[tuple[str, Callable[[], Awaitable[object]], type[Exception]]] = [
-        # One statement is its own transaction: it may have been committed.
-        ("submission", lambda: store.submit([job]), OutcomeUnknown),
-        ("dispatch", lambda: store.settle([settlement(first)]), OutcomeUnknown),
-        # Before its COMMIT a transaction is certain to be rolled back, and a read changes nothing.
-        ("dispatch", lambda: store.settle([retry]), ConnectionFailed),
-        ("submission", lambda: store.submit([_keyed()]), ConnectionFailed),
-        ("general", lambda: store.get_job(job.id), ConnectionFailed),
-    ]
-    for role, call, expected in calls:
-        error = await _broken_while_blocked(raw, role, "jobs", call)
-        assert type(error) is expected, (role, error)
-    # The store needs nobody to come back, and repeating is harmless.
-    assert await store.submit([job], repeated=True) == [Receipt(job.id)]
-    assert [each.accepted for each in await store.settle([settlement(first), retry])] == [
-        True,
-        True,
-    ]
-
-
-async def test_a_lost_commit_is_unknown(store: PostgresStore, raw: "Raw[asyncpg.Record]") -> None:
-    # Deferred to the COMMIT, and waiting for a row that we hold.
-    await raw.execute(
-        "CREATE TABLE gate AS SELECT 1 AS id; CREATE FUNCTION wait() RETURNS trigger "
-        "LANGUAGE plpgsql AS $$ BEGIN UPDATE gate SET id = id; RETURN null; END $$;"
-        "CREATE CONSTRAINT TRIGGER waiting AFTER INSERT ON mainspring.jobs DEFERRABLE "
-        "INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION wait()"
-    )
-    job = _keyed()
-    async with raw.transaction():
-        await raw.execute("UPDATE gate SET id = id")
-        submitting = asyncio.create_task(store.submit([job]))
-        for pid in await _until_blocked(raw, "submission"):
-            await raw.fetch("SELECT pg_terminate_backend($1)", pid)
-        with pytest.raises(OutcomeUnknown):
-            await submitting
-    assert (await store.submit([job], repeated=True))[0].job_id == job.id
