@@ -4,8 +4,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Final
 
-import msgspec
-
 from mainspring.cli.apps import needed_app
 from mainspring.cli.asking import actor, open_gateway
 from mainspring.cli.options import FLAG, Given
@@ -50,7 +48,7 @@ async def deploy(
     """
     check_columns(options, PLAN_COLUMNS)
     found = declarations(needed_app(app, options, "deploy"))
-    wanted = _application(found, prune=prune, adopt=adopt)
+    wanted = found.application(prune=prune, adopt=adopt)
     async with open_gateway(options) as gateway:
         with _pointing(wanted):
             plan = await gateway.schedules.apply(wanted, dry_run=True, actor=actor())
@@ -67,25 +65,6 @@ async def deploy(
     if dry_run:
         tell_dry_run()
     return 0
-
-
-def _application(found: Declared, *, prune: bool, adopt: bool) -> Application:
-    """Return what is wanted; kinds of this app are known, whether or not a worker has been up."""
-    handlers = {info.kind: info for info in found.handlers}
-    schedules = []
-    for draft in found.schedules:
-        if draft.work.declared is None and draft.work.kind in handlers:
-            work = msgspec.structs.replace(draft.work, declared=handlers[draft.work.kind])
-            schedules.append(msgspec.structs.replace(draft, work=work))
-        else:
-            schedules.append(draft)
-    return Application(
-        schedules=tuple(schedules),
-        calendars=found.calendars,
-        owner=f"app:{found.name}",
-        prune=prune,
-        adopt=adopt,
-    )
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from mainspring import __version__
 from mainspring.app.durations import milliseconds
 from mainspring.cli.apps import project_app
-from mainspring.cli.dev_desk import KEYS, DevDesk, first_command
+from mainspring.cli.dev_desk import KEYS, DevDesk, deployed, first_command
 from mainspring.cli.live import LiveLog
 from mainspring.cli.options import VALUE, Given, Options
 from mainspring.cli.output import out
@@ -20,12 +20,14 @@ from mainspring.cli.worker import DEFAULT_SLOTS, queues_of
 from mainspring.domain.errors import InvalidInput
 from mainspring.domain.job import HandlerInfo
 from mainspring.domain.names import check_range
+from mainspring.ports.scheduling import Planned
 from mainspring.runtime.settings import Settings, sqlite_path
 
 if TYPE_CHECKING:
     from mainspring.worker.config import WorkerConfig
 
 TOUR_APP: Final = "mainspring.cli.tour:app"
+_SCHEDULES_SHOWN: Final = 8
 _Flag = Parameter(negative="")
 
 
@@ -101,16 +103,19 @@ class _Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 async def _run(plan: _Plan, options: Options, settings: Settings) -> int:
     from mainspring.cli.keys import can_listen
-    from mainspring.runtime.declared import declared_by
+    from mainspring.runtime.declared import declarations
     from mainspring.runtime.node import Moments, run_node
     from mainspring.runtime.prepare import prepare_store
     from mainspring.runtime.succession import Succession
     from mainspring.telemetry.logs import set_up_logging
 
-    handlers = await asyncio.to_thread(declared_by, plan.reference)
+    found = await asyncio.to_thread(declarations, plan.reference)
+    handlers = found.handlers
     await prepare_store(settings)
+    schedules = await deployed(found, settings)
     set_up_logging(settings.log_level)
     _banner(options, plan, handlers, settings, has_keys=can_listen())
+    _tell_schedules(schedules)
     succession = Succession()
     live = LiveLog(
         options,
@@ -162,6 +167,19 @@ def _banner(
         out(" Ctrl-C stops")
     out("")
     sys.stdout.flush()
+
+
+def _tell_schedules(plan: Sequence[Planned]) -> None:
+    """Say what fires here: what the app declares is deployed, as it would be in production."""
+    there = [step for step in plan if step.what == "schedule" and step.action != "remove"]
+    for step in there[:_SCHEDULES_SHOWN]:
+        paused = " (paused)" if step.is_paused else ""
+        out(f" schedule {printable(step.name)}: {step.sentence}{paused}")
+    if len(there) > _SCHEDULES_SHOWN:
+        out(f" … and {len(there) - _SCHEDULES_SHOWN:,} more: mainspring schedules ls")
+    if there:
+        out("")
+        sys.stdout.flush()
 
 
 def _key(key: str, *, color: bool) -> str:

@@ -14,9 +14,11 @@ from mainspring.cli.live import LiveLog
 from mainspring.cli.options import Options
 from mainspring.cli.reloading import Reloader
 from mainspring.cli.text import count_of, printable, styled
-from mainspring.domain.errors import AppNotLoaded
+from mainspring.domain.errors import MainspringError
 from mainspring.domain.job import HandlerInfo
+from mainspring.ports.scheduling import Planned
 from mainspring.runtime.assemble import open_client_gateway
+from mainspring.runtime.declared import Declared
 from mainspring.runtime.settings import Settings
 
 if TYPE_CHECKING:
@@ -27,6 +29,14 @@ if TYPE_CHECKING:
 KEYS: Final = {"p": "pause", "q": "quit"}
 #: By this reason a pause of ours is known again: also the one that a killed dev has left behind.
 PAUSED_BY_KEY: Final = "paused in mainspring dev"
+
+#: What a deployment has done, in words.
+_DONE: Final = {
+    "create": "is new",
+    "edit": "was changed",
+    "adopt": "was taken over",
+    "remove": "was removed",
+}
 
 MakeConfig = Callable[[Sequence[HandlerInfo], Settings], "WorkerConfig"]
 
@@ -81,16 +91,23 @@ class DevDesk:
             complain=self._complain,
         )
 
-    def _use(self, handlers: Sequence[HandlerInfo]) -> None:
+    async def _use(self, found: Declared) -> None:
+        plan = await deployed(found, self._settings)
+        handlers = found.handlers
         self._queues |= {handler.queue for handler in handlers}
         self._succession.replace(self._config(handlers, self._settings))
         kinds = ", ".join(handler.kind for handler in handlers)
         ready = styled("ready", "green", color=self._color)
         self._live.say(f"{ready}: {count_of(len(handlers), 'handler')} ({kinds})")
+        for step in plan:
+            if step.is_change:
+                self._live.say(f"  {step.what} {printable(step.name)} {_DONE[step.action]}")
 
-    def _complain(self, error: AppNotLoaded) -> None:
+    def _complain(self, error: MainspringError) -> None:
         label = styled("error:", "red", color=self._color)
         self._live.say(f"{label} {printable(error.message)}")
+        if error.hint:
+            self._live.say(f"  {printable(error.hint)}")
         self._live.say("  the old code goes on; mend it and save again")
 
     def _quit(self) -> None:
@@ -133,6 +150,13 @@ class DevDesk:
             word = styled("paused", "yellow", color=self._color)
             return f"{word}: nothing more of {shown} is started; (p) goes on"
         return f"{styled('goes on', 'green', color=self._color)}: {shown}"
+
+
+async def deployed(found: Declared, settings: Settings) -> list[Planned]:
+    """Make the store's schedules what the app declares, as ``mainspring deploy --prune`` does."""
+    async with open_client_gateway(settings) as gateway:
+        wanted = found.application(prune=True)
+        return await gateway.schedules.apply(wanted, actor=actor())
 
 
 def first_command(handlers: Sequence[HandlerInfo]) -> str:

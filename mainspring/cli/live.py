@@ -20,7 +20,7 @@ from mainspring.cli.records import milliseconds_between
 from mainspring.cli.tables import terminal_width
 from mainspring.cli.text import count_of, cut, printable, span, state_style, styled, width_of
 from mainspring.cli.watching import attempt_text, progress_text
-from mainspring.domain.errors import MainspringError
+from mainspring.domain.errors import MainspringError, NotFound
 from mainspring.domain.ids import show_job
 from mainspring.domain.job import JobFilter, JobView
 from mainspring.domain.states import FINAL, LIVE, AttemptState, JobState
@@ -164,7 +164,11 @@ class LiveLog:
             job.id for job in self._known.values() if job.state not in FINAL and job.id not in found
         ]
         for job_id in gone[:_PAGE]:
-            found[job_id] = await gateway.get_job(job_id)
+            try:
+                found[job_id] = await gateway.get_job(job_id)
+            except NotFound:
+                # It was taken back before it was due: its schedule is another now.
+                del self._known[job_id]
         return list(found.values())
 
     async def _tell(self, gateway: ClientGateway, job: JobView, before: JobView | None) -> None:
@@ -175,7 +179,7 @@ class LiveLog:
         is_new_state = before is None or before.state is not job.state
         if job.state in FINAL and is_new_state:
             self._tell_end(job)
-        elif job.state in _TOLD and is_new_state:
+        elif job.state in _TOLD and is_new_state and not _is_prepared(job):
             text = note(job, utc_now()) if job.state is JobState.SCHEDULED else ""
             at = job.started_at if job.state is JobState.RUNNING else None
             self._line(job, f"{self._state(job)}  {text}".rstrip(), at)
@@ -245,3 +249,8 @@ class LiveLog:
 
     def _time(self, at: datetime | None = None) -> str:
         return styled(f"{at or utc_now():%H:%M:%S}", "dim", color=self._color)
+
+
+def _is_prepared(job: JobView) -> bool:
+    """Say whether it is a fire that is not due yet: there are many, and they may be taken back."""
+    return job.state is JobState.SCHEDULED and job.schedule_id is not None

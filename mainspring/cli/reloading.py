@@ -2,15 +2,14 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from importlib.util import cache_from_source
 from pathlib import Path
 from typing import Final
 
-from mainspring.domain.errors import AppNotLoaded
-from mainspring.domain.job import HandlerInfo
-from mainspring.runtime.declared import declared_by
+from mainspring.domain.errors import MainspringError
+from mainspring.runtime.declared import Declared, declarations
 from mainspring.runtime.loop import wait_unless
 
 _LOOK_SECONDS: Final = 0.25
@@ -70,16 +69,16 @@ class Saves:
 
 
 class Reloader:
-    """Looks for saves; hands on what the app declares then, or says why it cannot be imported."""
+    """Looks for saves; hands on what the app declares then, or says why that cannot be used."""
 
     def __init__(
         self,
         folder: Path,
         reference: str,
         *,
-        use: Callable[[Sequence[HandlerInfo]], None],
+        use: Callable[[Declared], Awaitable[None]],
         say: Say,
-        complain: Callable[[AppNotLoaded], None],
+        complain: Callable[[MainspringError], None],
     ) -> None:
         """Begin with the files as they are now."""
         self._saves = Saves(folder)
@@ -106,9 +105,8 @@ class Reloader:
         self._saves.forget_compiled(names)
         first = names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")
         try:
-            handlers = await asyncio.to_thread(declared_by, self._reference)
-        except AppNotLoaded as error:
+            found = await asyncio.to_thread(declarations, self._reference)
+            self._say(f"{first} saved: reloading")
+            await self._use(found)
+        except MainspringError as error:
             self._complain(error)
-            return
-        self._say(f"{first} saved: reloading")
-        self._use(handlers)

@@ -6,6 +6,7 @@ Run as ``python -m mainspring.runtime.declared MODULE:APP``; answers with one li
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
@@ -13,7 +14,7 @@ import msgspec
 from mainspring.app.loading import load_app
 from mainspring.domain.errors import AppNotLoaded
 from mainspring.domain.job import HandlerInfo
-from mainspring.ports.scheduling import CalendarDraft, ScheduleDraft
+from mainspring.ports.scheduling import Application, CalendarDraft, ScheduleDraft
 
 _TIMEOUT_SECONDS: Final = 120.0
 _MARK: Final = "mainspring-declared:"
@@ -26,6 +27,27 @@ class Declared(msgspec.Struct, frozen=True, kw_only=True):
     handlers: tuple[HandlerInfo, ...] = ()
     schedules: tuple[ScheduleDraft, ...] = ()
     calendars: tuple[CalendarDraft, ...] = ()
+
+    def application(self, *, prune: bool = False, adopt: bool = False) -> Application:
+        """Return what a deployment of the app wants to be there.
+
+        Kinds of the app are known, whether or not a worker of it has ever been up.
+        """
+        known = {info.kind: info for info in self.handlers}
+        return Application(
+            schedules=tuple(_with_handler(draft, known) for draft in self.schedules),
+            calendars=self.calendars,
+            owner=f"app:{self.name}",
+            prune=prune,
+            adopt=adopt,
+        )
+
+
+def _with_handler(draft: ScheduleDraft, known: Mapping[str, HandlerInfo]) -> ScheduleDraft:
+    if draft.work.declared is not None or draft.work.kind not in known:
+        return draft
+    work = msgspec.structs.replace(draft.work, declared=known[draft.work.kind])
+    return msgspec.structs.replace(draft, work=work)
 
 
 class _Answer(msgspec.Struct, frozen=True):

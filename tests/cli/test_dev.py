@@ -88,3 +88,25 @@ def test_dev_uses_the_queues_of_the_app(
     queues = mainspring("workers", "ls", "-o", "json", expect=0).json()[0]["queues"]
     assert queues == {"mail": 8}
     assert dev.end(signal.SIGTERM) == 0
+
+
+def test_dev_fires_what_the_app_declares_and_takes_up_its_edits(
+    start: Callable[..., Running], mainspring: Commands
+) -> None:
+    file = mainspring.folder / "shop.py"
+    text = (
+        "from mainspring import App\napp = App('shop')\n\n\n"
+        "@app.schedule('beat', '* * * * * *')\n@app.job()\ndef beat() -> str:\n    return 'tick'\n"
+    )
+    file.write_text(text)
+    dev = start("dev", "shop")
+    dev.wait_for("schedule beat: every second, UTC")
+    dev.wait_for("beat .* succeeded .*tick")
+    file.write_text(text.replace("* * * * * *", "*/2 * * * * *").replace("'beat'", "'pulse'"))
+    dev.wait_for("shop.py saved: reloading")
+    told = sorted(dev.wait_for("  schedule ").partition("  schedule ")[2] for _ in range(2))
+    assert told == ["beat was removed", "pulse is new"]
+    dev.wait_for("beat .* succeeded .*tick")
+    file.write_text(text.replace("* * * * * *", "61 * * * *"))
+    dev.wait_for("error: .*61")
+    assert dev.end(signal.SIGTERM) == 0
