@@ -172,7 +172,9 @@ def command_parts(words: tuple[str, ...], command: Any) -> list[str]:
 
 def collected(command: Any) -> list[Any]:
     """The arguments and options that a user may give."""
-    return [item for item in command.assemble_argument_collection() if item.show]
+    return [
+        item for item in command.assemble_argument_collection(parse_docstring=True) if item.show
+    ]
 
 
 def is_positional(argument: Any) -> bool:
@@ -194,7 +196,10 @@ def parameters_of(command: Any) -> str:
     rows = [("what", "meaning", "default")]
     for argument in collected(command):
         names = ", ".join(f"`{name}`" for name in argument.names if not name.startswith("--no-"))
-        meaning = meanings[argument.field_info.name] + choices_of(argument)
+        # Options that commands share have their words where they are declared.
+        words = meanings.get(argument.field_info.name) or argument.parameter.help
+        assert words, f"{argument.names} of {command.name} has no words"
+        meaning = words + choices_of(argument)
         rows.append((names, meaning, default_of(argument)))
     return table(*rows)
 

@@ -103,7 +103,9 @@ def changed_draft(
 ) -> ScheduleDraft:
     """Return a draft with some of it changed."""
     fields, policies, of_work = read_schedule_options(options)
-    new_work = _with_options(draft.work if work is None else work, of_work)
+    # What the schedule said before is no contradiction to what it is to say now.
+    kept = msgspec.structs.replace(draft.work, effect_key=None) if "effect_key" in of_work else None
+    new_work = _with_options((kept or draft.work) if work is None else work, of_work)
     if work is not None and "effect_key" not in of_work and work.effect_key is None:
         new_work = msgspec.structs.replace(new_work, effect_key=draft.work.effect_key)
     return msgspec.structs.replace(

@@ -99,6 +99,12 @@ for _target, _name, _help, _group in (
     ("scheduler:app", "scheduler", "Fire schedules without running jobs.", _WORK),
     ("jobs:app", "jobs", "Look at jobs; watch, retry and cancel them.", _LOOK),
     ("dlq:app", "dlq", "Look at dead letters; replay, discard or export them.", _LOOK),
+    (
+        "schedules:app",
+        "schedules",
+        "Create schedules, look at them and their ledger, and change them.",
+        _LOOK,
+    ),
     ("queues:app", "queues", "Look at queues; pause and resume them.", _LOOK),
     ("calendars:app", "calendars", "Look at calendars; create, change and delete them.", _LOOK),
     ("cron:app", "cron", "Explain rules of schedules, offline.", _LOOK),

@@ -35,6 +35,8 @@ PLAN_COLUMNS: Final = (
     "owner",
     "paused",
 )
+#: What ``--columns`` may name of what a schedule means.
+PREVIEW_COLUMNS: Final = ("sentence", "upcoming", "warnings")
 _INDENT: Final = "  "
 
 
@@ -103,8 +105,12 @@ def out_preview(options: Options, preview: Preview, now: datetime) -> None:
     out(styled(printable(preview.sentence), "bold", color=options.colors_data))
     if preview.upcoming:
         out("")
-    for note in [*out_upcoming(options, preview.upcoming, now), *_not_said(preview)]:
-        out(styled(f"{_INDENT}note: {printable(note)}", "yellow", color=options.colors_data))
+    out_fires(options, preview, now)
+
+
+def out_fires(options: Options, preview: Preview, now: datetime) -> None:
+    """Print the next fires, and below them what may not be meant."""
+    out_notes(options, [*out_upcoming(options, preview.upcoming, now), *_not_said(preview)])
 
 
 def out_upcoming(options: Options, rows: Sequence[Upcoming], now: datetime) -> list[str]:
@@ -138,6 +144,14 @@ def _not_said(preview: Preview) -> list[str]:
     """Return the warnings that no note of a fire says already."""
     said = {_dated(row) for row in preview.upcoming if row.note}
     return [warning for warning in preview.warnings if warning not in said]
+
+
+def out_notes(options: Options, notes: Sequence[str]) -> None:
+    """Print notes below a table; a date that a note has anyway is not put in front of it."""
+    for note in notes:
+        date, _, rest = note.partition(": ")
+        shown = printable(rest if date in rest else note)
+        out(styled(f"{_INDENT}note: {shown}", "yellow", color=options.colors_data))
 
 
 def show_preview(options: Options, preview: Preview, now: datetime) -> None:

@@ -25,14 +25,14 @@ from mainspring.domain.payload import check
 from mainspring.domain.states import JobState
 from mainspring.ports.gateway import Accepted, ClientGateway, Submission
 
-_WAIT = Group("Waiting", sort_key=50)
+WAIT: Final = Group("Waiting", sort_key=50)
 
 _BACKOFF_DEFAULTS: Final = ("1s", "2", "5m", "0.3")
 _BACKOFF_PARTS: Final = len(_BACKOFF_DEFAULTS)
 While = Literal["live", "waiting"]
 OnDuplicate = Literal["existing", "reject", "replace"]
 #: What ``--columns`` may name: of a submission, or of the job that was waited for.
-_COLUMNS: Final = (
+COLUMNS: Final = (
     "id", "created", "replaced", "kind", "state", "tenant", "queue", "priority", "attempt",
     "tries", "max_attempts", "crashes", "max_crashes", "replays", "reason", "blocked_reason",
     "created_at", "due_at", "started_at", "deadline_at", "finished_at", "timeout_ms", "backoff",
@@ -70,9 +70,9 @@ async def submit(  # noqa: PLR0913 - a command's options are its arguments
     backoff: Annotated[str | None, VALUE] = None,
     on_exhausted: Annotated[str | None, VALUE] = None,
     timeout: Annotated[str | None, VALUE] = None,
-    wait: Annotated[bool, Parameter(group=_WAIT, negative="")] = False,
-    follow: Annotated[bool, Parameter(group=_WAIT, negative="")] = False,
-    wait_timeout: Annotated[str | None, Parameter(group=_WAIT, allow_leading_hyphen=True)] = None,
+    wait: Annotated[bool, Parameter(group=WAIT, negative="")] = False,
+    follow: Annotated[bool, Parameter(group=WAIT, negative="")] = False,
+    wait_timeout: Annotated[str | None, Parameter(group=WAIT, allow_leading_hyphen=True)] = None,
     dry_run: Annotated[bool, FLAG] = False,
     options: Given,
 ) -> int:
@@ -129,7 +129,7 @@ async def submit(  # noqa: PLR0913 - a command's options are its arguments
     dry_run
         Check everything, and say what would be submitted.
     """
-    check_columns(options, _COLUMNS)
+    check_columns(options, COLUMNS)
     members = _counted(unique, unique_by)
     body = payload_of(payload, json, bytes_max=options.settings().payload_bytes)
     wanted = Submission(
@@ -145,7 +145,7 @@ async def submit(  # noqa: PLR0913 - a command's options are its arguments
         due_at=at,
         max_attempts=max_attempts,
         max_crashes=max_crashes,
-        backoff=None if backoff is None else _backoff(backoff),
+        backoff=None if backoff is None else backoff_of(backoff),
         on_exhausted=on_exhausted,
         timeout_ms=None if timeout is None else milliseconds(timeout, name="timeout"),
         key=key,
@@ -162,7 +162,7 @@ async def submit(  # noqa: PLR0913 - a command's options are its arguments
     return await _submit(wanted, members, options, waiting)
 
 
-def _backoff(text: str) -> dict[str, int | float]:
+def backoff_of(text: str) -> dict[str, int | float]:
     """Read ``initial,factor,cap,jitter``; what is left out at the end has its default."""
     parts = [part.strip() for part in text.split(",")]
     if len(parts) > _BACKOFF_PARTS:
@@ -226,7 +226,7 @@ async def _check(wanted: Submission, members: Sequence[str], options: Options) -
         handlers = {handler.kind: handler for handler in await gateway.list_handlers()}
         wanted = await _made_unique(gateway, wanted, members)
         job = new_job(wanted, handlers, new_job_id, options.settings().payload_bytes)
-        await _warn_of_queue(gateway, wanted)
+        await warn_of_queue(gateway, wanted)
     record = {
         "kind": job.kind,
         "tenant": job.tenant,
@@ -248,7 +248,7 @@ async def _check(wanted: Submission, members: Sequence[str], options: Options) -
     tell_dry_run()
 
 
-async def _warn_of_queue(gateway: ClientGateway, wanted: Submission) -> None:
+async def warn_of_queue(gateway: ClientGateway, wanted: Submission) -> None:
     """Say so when a queue was named that nothing else names: more often a slip than a plan."""
     if wanted.queue is None:
         return
@@ -266,7 +266,7 @@ async def _submit(
     async with open_gateway(options) as gateway:
         wanted = await _made_unique(gateway, wanted, members)
         accepted = (await gateway.submit([wanted]))[0]
-        await _warn_of_queue(gateway, wanted)
+        await warn_of_queue(gateway, wanted)
         if not waiting.stays:
             _show_accepted(options, accepted)
             return 0

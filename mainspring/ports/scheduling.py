@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
 
 import msgspec
 
@@ -24,6 +24,10 @@ list_ = list
 
 Reprocess = Literal["none", "failed", "all"]
 Order = Literal["oldest", "newest"]
+
+
+#: The note of an upcoming fire that somebody asked to leave out.
+SKIPPED: Final = "left out on request"
 
 
 class ScheduleDraft(msgspec.Struct, frozen=True, kw_only=True):

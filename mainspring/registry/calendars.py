@@ -32,9 +32,13 @@ _ROUNDS: Final = 5
 
 async def definitions(store: ScheduleStore, tenant: str) -> dict[str, CalendarDefinition]:
     """Return a tenant's calendars by name."""
+    return definitions_of(await store.list_calendars(tenant))
+
+
+def definitions_of(views: Sequence[CalendarView]) -> dict[str, CalendarDefinition]:
+    """Return calendars by name, as they are kept."""
     return {
-        view.name: msgspec.json.decode(view.definition, type=CalendarDefinition)
-        for view in await store.list_calendars(tenant)
+        view.name: msgspec.json.decode(view.definition, type=CalendarDefinition) for view in views
     }
 
 

@@ -20,7 +20,7 @@ from mainspring.domain.limits import (
 from mainspring.domain.names import check_range
 from mainspring.domain.schedule import Cause, FireView, Outcome, ScheduleState, ScheduleView
 from mainspring.ports.schedules import ScheduleStore
-from mainspring.ports.scheduling import Preview, ScheduleAudit, Upcoming
+from mainspring.ports.scheduling import SKIPPED, Preview, ScheduleAudit, Upcoming
 from mainspring.timetable import explain
 from mainspring.timetable.civil import moment
 from mainspring.timetable.definition import Definition
@@ -29,7 +29,6 @@ from mainspring.timetable.timetable import Timetable
 _SECOND: Final = timedelta(seconds=1)
 _DAY: Final = timedelta(days=1)
 _EPOCH: Final = moment(0)
-_SKIPPED: Final = "left out on request"
 
 
 def floor_seconds(instant: datetime) -> int:
@@ -73,7 +72,7 @@ async def coming(store: ScheduleStore, view: ScheduleView, now: datetime, count:
         skipped = {row.nominal_at for row in rows if row.outcome is Outcome.SKIPPED_ON_REQUEST}
         ahead = _upcoming(times, timetable, here, count, view.id, until=cursor.through)
         found = [
-            msgspec.structs.replace(each, note=_SKIPPED) if each.nominal_at in skipped else each
+            msgspec.structs.replace(each, note=SKIPPED) if each.nominal_at in skipped else each
             for each in ahead
         ]
     if view.state is not ScheduleState.DELETED:
@@ -84,7 +83,7 @@ async def coming(store: ScheduleStore, view: ScheduleView, now: datetime, count:
         later = _upcoming(times, timetable, after, most, view.id)
         for place, each in enumerate(later):
             is_skipped = place < cursor.skip_next
-            found.append(msgspec.structs.replace(each, note=_SKIPPED) if is_skipped else each)
+            found.append(msgspec.structs.replace(each, note=SKIPPED) if is_skipped else each)
     return Preview(
         sentence=explain.sentence(times),
         upcoming=tuple(found),

@@ -1,6 +1,7 @@
 """Commands as real processes, in a folder of their own, on a real SQLite file."""
 
 import asyncio
+import io
 import os
 import queue
 import re
@@ -16,6 +17,7 @@ from typing import IO, Any
 import msgspec
 import pytest
 
+from mainspring.cli.root import run
 from mainspring.cli.tour import app as tour
 from mainspring.runtime.assemble import open_store
 from mainspring.runtime.settings import Settings
@@ -186,6 +188,28 @@ def mainspring(tmp_path: Path, template: Path) -> Commands:
     commands.store.parent.mkdir()
     shutil.copy(template, commands.store)
     return commands
+
+
+@pytest.fixture
+def here(
+    mainspring: Commands, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., Done]:
+    """`here("jobs", "ls")` is `mainspring("jobs", "ls")` in this process: many for little."""
+    for name in [name for name in os.environ if "MAINSPRING" in name]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(ROOT / "tests" / "no-such-folder"))
+    monkeypatch.chdir(mainspring.folder)
+
+    def call(*words: str, stdin: bytes = b"", expect: int | None = None) -> Done:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        code = run(list(words))
+        told = capsys.readouterr()
+        done = Done(code, told.out, told.err)
+        if expect is not None:
+            assert done.code == expect, done
+        return done
+
+    return call
 
 
 @pytest.fixture

@@ -54,7 +54,8 @@ def heavy(modules: set[str]) -> set[str]:
 @pytest.mark.parametrize(
     "line",
     ["--version", "--help", "version", "help exit-codes", "submit --help", "jobs ls --help",
-     "worker start --help", "db migrate --help", "dlq --help"],
+     "worker start --help", "db migrate --help", "dlq --help", "schedules --help",
+     "schedules create --help"],
 )  # fmt: skip
 def test_help_and_version_load_no_role_and_no_store(line: str) -> None:
     assert heavy(loaded_by(*line.split())) == set()
@@ -65,7 +66,18 @@ def test_the_version_needs_no_parser() -> None:
 
 
 def test_the_root_help_loads_no_command() -> None:
-    commands = {"submit", "jobs", "dlq", "queues", "workers", "handlers", "db", "dev", "worker"}
+    commands = {
+        "submit",
+        "jobs",
+        "schedules",
+        "dlq",
+        "queues",
+        "workers",
+        "handlers",
+        "db",
+        "dev",
+        "worker",
+    }
     assert not {f"mainspring.cli.{name}" for name in commands} & loaded_by("--help")
 
 

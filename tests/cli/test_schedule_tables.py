@@ -91,7 +91,7 @@ def test_a_note_stands_beside_its_fire_or_below_where_there_is_no_room(
     monkeypatch.setattr(schedule_tables, "terminal_width", lambda: 80)
     out_preview(PLAIN, preview, NOW)
     narrow = capsys.readouterr().out
-    assert narrow.splitlines()[-1] == f"  note: 2027-03-28: {GAP}"
+    assert narrow.splitlines()[-1] == f"  note: {GAP}"
     assert narrow.count(GAP) == 1
 
 
