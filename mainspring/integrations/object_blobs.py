@@ -23,6 +23,9 @@ _TIMEOUT: Final = timedelta(seconds=30)
 # The client's own default is ten tries over three minutes, in which nobody learns what is wrong.
 _RETRY: Final["RetryConfig"] = {"max_retries": 3, "retry_timeout": timedelta(seconds=30)}
 
+#: As many as S3 takes; the client splits them further where a provider takes less.
+_KEYS_A_REQUEST: Final = 1_000
+
 _Remote = S3Store | GCSStore | AzureStore
 
 
@@ -56,16 +59,7 @@ class ObjectBlobs:
 
     async def delete(self, references: list[str]) -> None:
         """Remove objects; missing ones are no error."""
-        for reference in references:
-            await self._remove(parse_reference(reference).key)
-
-    async def _remove(self, key: str) -> None:
-        try:
-            await obstore.delete_async(self._remote, key)
-        except FileNotFoundError:
-            return
-        except (BaseError, OSError) as error:
-            raise self._explain(error) from error
+        await self.delete_keys([parse_reference(reference).key for reference in references])
 
     async def list_keys(self, prefix: str, *, after: str, limit: int) -> list[str]:
         """Ask for one page; the provider lists in order of the keys."""
@@ -80,9 +74,24 @@ class ObjectBlobs:
         return []
 
     async def delete_keys(self, keys: list[str]) -> None:
-        """Remove objects; missing ones are no error."""
-        for key in keys:
-            await self._remove(key)
+        """Remove objects, many in one request where the provider can; missing ones are no error."""
+        left = list(dict.fromkeys(keys))
+        for start in range(0, len(left), _KEYS_A_REQUEST):
+            part = left[start : start + _KEYS_A_REQUEST]
+            if not await self._remove(part):
+                # Some providers stop at one that is missing.
+                for key in part:
+                    await self._remove([key])
+
+    async def _remove(self, keys: list[str]) -> bool:
+        """Remove objects; False when one of them was not there."""
+        try:
+            await obstore.delete_async(self._remote, keys)
+        except FileNotFoundError:
+            return False
+        except (BaseError, OSError) as error:
+            raise self._explain(error) from error
+        return True
 
     async def close(self) -> None:
         """Connections end with the process; the client offers no earlier way."""

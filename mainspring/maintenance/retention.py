@@ -72,12 +72,13 @@ class Housekeeping:
         limit = self._rows_a_step
         retained = await self._store.apply_retention(self._keep_days, limit=limit)
         self._orphans += retained.references
-        if self._orphans and self._blobs is not None:
-            await self._blobs.delete(self._orphans)
-        self._orphans = []
         expired = await self._store.forget_expired(limit)
         before = await self._store.now() - timedelta(days=LEDGER_DAYS)
         fires = await self._store.forget_fires(before, limit=limit)
+        # Last: an object store that is away must not keep the rows from going.
+        if self._orphans and self._blobs is not None:
+            await self._blobs.delete(self._orphans)
+        self._orphans = []
         files, goes_on = (0, False) if self._files is None else await self._files.step()
         return Swept(
             prepared,

@@ -1,9 +1,11 @@
 import dataclasses
 from collections.abc import Callable
+from typing import Any
 from urllib.parse import urlencode
 
 import obstore
 import pytest
+from obstore.store import MemoryStore
 
 from mainspring.domain.errors import BlobDamaged, ConfigError, ConnectionFailed, NotFound
 from mainspring.domain.references import reference_of
@@ -167,3 +169,29 @@ async def test_keys_are_listed_in_pages_and_deleted(blobs: ObjectBlobs) -> None:
     assert sorted(await blobs.list_keys("files/", after="", limit=9)) == sorted(
         {*keys} - {keys[0], keys[3]}
     )
+
+
+@pytest.mark.parametrize("stops", [False, True])
+async def test_many_are_deleted_in_few_requests(
+    monkeypatch: pytest.MonkeyPatch, stops: bool
+) -> None:
+    """Providers differ in what they make of one that is missing: an error, or nothing."""
+    remote: Any = MemoryStore()
+    blobs = ObjectBlobs(remote, "memory://")
+    references = [await blobs.put(f"payload/{number}", b"1") for number in range(1_500)]
+    kept = await blobs.put("payload/kept", b"1")
+    asked: list[int] = []
+    delete = obstore.delete_async
+
+    async def counted(store: Any, keys: list[str]) -> None:
+        asked.append(len(keys))
+        if stops and "missing" in keys:
+            raise FileNotFoundError
+        await delete(store, [key for key in keys if key != "missing"])
+
+    monkeypatch.setattr(obstore, "delete_async", counted)
+    missing = reference_of("missing", b"1")
+    await blobs.delete([references[0], missing, missing, *references])
+    assert asked == ([1_000] + [1] * 1_000 + [501] if stops else [1_000, 501])
+    assert await blobs.list_keys("payload/", after="", limit=9) == ["payload/kept"]
+    assert await blobs.get(kept) == b"1"
