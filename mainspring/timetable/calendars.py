@@ -23,7 +23,7 @@ from mainspring.timetable.civil import (
 )
 from mainspring.timetable.clocked import Nominal, Source
 from mainspring.timetable.dates import WallDates
-from mainspring.timetable.walls import WallRule
+from mainspring.timetable.walls import KNOWN_SECONDS, Remembering, WallRule
 
 SKIP: Final = "skip"
 NEXT: Final = "next_business_day"
@@ -158,13 +158,14 @@ class Heeding(NamedTuple):
         return NEVER
 
 
-class Heeded(WallRule):
+class Heeded(Remembering):
     """A rule without what calendars take away, and with what they move."""
 
     __slots__ = ("_last", "heeding", "rule")
 
     def __init__(self, rule: WallRule, heeding: Heeding) -> None:
         """Lay calendars over a rule."""
+        super().__init__()
         self.rule: Final = rule
         self.heeding: Final = heeding
         # Questions come one after the other, most of them for the same day.
@@ -233,13 +234,14 @@ class Heeded(WallRule):
         return wall
 
 
-class TakenAway(WallRule):
+class TakenAway(Remembering):
     """What calendars drop from a rule; kept in the ledger with the reason."""
 
     __slots__ = ("heeding", "rule")
 
     def __init__(self, heeded: Heeded) -> None:
         """Take the other half of a rule under calendars."""
+        super().__init__()
         self.rule: Final = heeded.rule
         self.heeding: Final = heeded.heeding
         self.seconds = heeded.seconds
@@ -280,10 +282,13 @@ class HeededSource:
     ``keeps`` turned around, it is what they drop.
     """
 
-    __slots__ = ("_heeding", "_keeps", "source", "zone")
+    __slots__ = ("_ahead", "_behind", "_heeding", "_keeps", "source", "zone")
 
     def __init__(self, source: Source, heeding: Heeding, *, keeps: bool = True) -> None:
         """Lay calendars over instants."""
+        # The last questions with their answers: between the two there is nothing.
+        self._ahead = (NEVER, NEVER)
+        self._behind = (BEFORE, BEFORE)
         self.source: Final = source
         self._heeding = heeding
         self._keeps = keeps
@@ -298,6 +303,13 @@ class HeededSource:
         return FULL_CLOCK & ~taken if self._keeps else taken
 
     def next_at(self, after: int) -> int:
+        asked, found = self._ahead
+        if not (after < found and asked <= after <= asked + KNOWN_SECONDS):
+            found = self._searched(after)
+            self._ahead = (after, found)
+        return found
+
+    def _searched(self, after: int) -> int:
         for _ in range(SEARCH_DAYS_MAX):
             after = self.source.next_at(after)
             if after >= WALL_END - DAY:
@@ -318,6 +330,13 @@ class HeededSource:
         return landing if change is None else min(landing, change[0])
 
     def previous_at(self, before: int) -> int:
+        asked, found = self._behind
+        if not (found < before and asked - KNOWN_SECONDS <= before <= asked):
+            found = self._searched_back(before)
+            self._behind = (before, found)
+        return found
+
+    def _searched_back(self, before: int) -> int:
         for _ in range(SEARCH_DAYS_MAX):
             before = self.source.previous_at(before)
             if before <= DAY:

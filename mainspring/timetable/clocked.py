@@ -181,10 +181,13 @@ class Clocked:
     def next_lost(self, after: int) -> int:
         if self._gap != SKIP or self.rule.every_hour:
             return NEVER
+        asked, found = NEVER, NEVER
         for number in range(bisect_right(self._starts, after), len(self._starts)):
             gap_from, wall_start = self._segments[number][3:]
-            if gap_from < wall_start and self._next_wall(gap_from) < wall_start:
-                return self._starts[number]
+            if gap_from < wall_start:
+                asked, found = self._refreshed(gap_from, asked, found)
+                if found < wall_start:
+                    return self._starts[number]
         return NEVER
 
     def lost(self, instant: int, limit: int) -> list[int]:

@@ -30,7 +30,7 @@ from mainspring.timetable.recurrence_days import named_days, week_begin
 from mainspring.timetable.recurrence_text import Parts
 from mainspring.timetable.recurrence_ticks import Ticks, stride
 from mainspring.timetable.refusals import Refusal
-from mainspring.timetable.walls import SEARCH_DAYS, WallRule, shortest_of
+from mainspring.timetable.walls import SEARCH_DAYS, Remembering, shortest_of
 
 _EVERY_HOUR: Final = (1 << 24) - 1
 _HOUR: Final = (1 << 60) - 1
@@ -48,7 +48,7 @@ class Extras:
     left_out: Mapping[int, int] = field(default_factory=dict)
 
 
-class Recurrence(WallRule):
+class Recurrence(Remembering):
     """A compiled rule that begins at a wall time, the DTSTART of the RFC."""
 
     __slots__ = (
@@ -66,6 +66,7 @@ class Recurrence(WallRule):
 
     def __init__(self, parts: Parts, start: int, until: int | None, extras: Extras) -> None:
         """Compile the parts; ``until`` is the last wall time that may match."""
+        super().__init__()
         self.parts: Final = _with_defaults(parts, start)
         self.seconds = 1
         self._start = start

@@ -13,6 +13,8 @@ from mainspring.timetable.civil import BEFORE, DAY, DAYS, NEVER, WALL_END, bits_
 
 #: How far a search goes before it says never.
 SEARCH_DAYS: Final = 366 * SEARCH_YEARS
+#: How long an answer of a search is good for questions that lie between it and its question.
+KNOWN_SECONDS: Final = 366 * DAY
 
 
 class WallRule:
@@ -102,6 +104,35 @@ class WallRule:
     def matches(self, wall: int) -> bool:
         """Say whether a wall time matches."""
         return self.next_wall(wall) == wall
+
+
+class Remembering(WallRule):
+    """A rule whose searches may be long: what lies between a question and its answer is known.
+
+    Whoever asks one question after the other, as most do, pays for each stretch without a fire
+    once. That nothing was found holds for a year of questions, since each search has an end.
+    """
+
+    __slots__ = ("_ahead", "_behind")
+
+    def __init__(self) -> None:
+        """Begin without an answer: a question, and the wall time that answers it."""
+        self._ahead = (NEVER, NEVER)
+        self._behind = (BEFORE, BEFORE)
+
+    def next_wall(self, wall: int) -> int:
+        asked, found = self._ahead
+        if not asked <= wall <= min(found, asked + KNOWN_SECONDS):
+            found = super().next_wall(wall)
+            self._ahead = (wall, found)
+        return found
+
+    def previous_wall(self, wall: int) -> int:
+        asked, found = self._behind
+        if not max(found, asked - KNOWN_SECONDS) <= wall <= asked:
+            found = super().previous_wall(wall)
+            self._behind = (wall, found)
+        return found
 
 
 def shortest_of(clock: int, second_bits: int) -> int:
