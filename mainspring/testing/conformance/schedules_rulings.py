@@ -5,7 +5,7 @@ from datetime import timedelta
 from mainspring.agenda.standing import Cursor, Live, Ruling, Standing
 from mainspring.domain.schedule import Cause, Missed, Outcome, ScheduleState
 from mainspring.domain.states import JobState
-from mainspring.ports.schedules import Judged
+from mainspring.ports.schedules import TELL_AHEAD_MS, Judged
 from mainspring.ports.store import Store
 from mainspring.testing.builders import new_job
 from mainspring.testing.clock import SettableClock
@@ -98,12 +98,13 @@ class RulingSuite(Suite):
         assert (found.schedule_id, found.nominal_at) == (schedule, at(now))
         assert (await view(store, plain)).nominal_at is None
 
-    async def test_only_due_jobs_are_worth_a_wake_up(
+    async def test_only_jobs_that_are_due_soon_are_worth_a_wake_up(
         self, store: Store, clock: SettableClock
     ) -> None:
         schedule = await make_schedule(store)
         now = seconds(clock.now())
-        fires = [fire(now - 1, queue="a"), fire(now + 1, queue="b"), fire(now, queue="c")]
+        later = now + TELL_AHEAD_MS // 1_000 + 1
+        fires = [fire(now - 1, queue="a"), fire(later, queue="b"), fire(now + 1, queue="c")]
         judged = await change(store, schedule, firing(*fires))
         assert (judged.jobs, judged.queues) == (3, frozenset({"a", "c"}))
 
