@@ -12,6 +12,7 @@ import msgspec
 
 from mainspring import __version__
 from mainspring.cli.options import without_password
+from mainspring.cli.schedule_checkup import SCHEDULE_CHECKS, ScheduleFacts, ask_schedules
 from mainspring.cli.text import count_of, rough, span
 from mainspring.domain.errors import MainspringError
 from mainspring.domain.job import JobFilter, QueueView, WorkerView
@@ -57,6 +58,8 @@ class StoreFacts(msgspec.Struct, frozen=True, kw_only=True):
     queues: Sequence[QueueView] = ()
     workers: Sequence[WorkerView] = ()
     waiting_kinds: frozenset[str] = frozenset()
+    #: ``None``: they cannot be asked, because steps of the migration are pending.
+    schedules: ScheduleFacts | None = None
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,6 +120,7 @@ async def _ask_store(settings: Settings) -> StoreFacts:
             queues=await store.list_queues(),
             workers=await store.list_workers(),
             waiting_kinds=await _waiting_kinds(store),
+            schedules=await ask_schedules(store, now),
         )
     finally:
         await store.close()
@@ -213,12 +217,18 @@ def _of_store(facts: Facts) -> Iterator[Finding]:
         error = facts.store_error
         what = error.message if error else "no answer"
         yield Finding("store", "fail", f"{what}  ({facts.address})", error.hint if error else "")
-        for name in _STORE_CHECKS:
+        for name in (*_STORE_CHECKS, *SCHEDULE_CHECKS):
             yield Finding(name, "skip", "the store cannot be asked")
         return
     yield _reached(store, facts.address)
     for name, check in _STORE_CHECKS.items():
         yield _named(name, check(store))
+    schedules = store.schedules
+    for name, judge_it in SCHEDULE_CHECKS.items():
+        if schedules is None:
+            yield Finding(name, "skip", "schedules cannot be asked")
+        else:
+            yield _named(name, judge_it(schedules))
 
 
 def _named(name: str, found: tuple[str, str, str]) -> Finding:

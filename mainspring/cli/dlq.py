@@ -25,7 +25,7 @@ from mainspring.cli.bulk import (
     refuse_both,
     show_preview,
 )
-from mainspring.cli.job_tables import group_columns, show_job_page
+from mainspring.cli.job_tables import group_columns, job_page, show_job_page
 from mainspring.cli.options import COMMANDS, FLAG, QUERY, VALUE, Given, Options
 from mainspring.cli.output import (
     Change,
@@ -144,10 +144,8 @@ async def get(job_id: str, /, *, options: Given) -> None:
     """
     raw = bytes(parse_job(job_id))
     async with open_gateway(options) as gateway:
-        job = await _dead(gateway, raw)
-        attempts = await gateway.list_attempts(raw)
-    record = job_record(job) | {"attempts": [attempt_record(item) for item in attempts]}
-    show_job_page(options, job, attempts, record)
+        page = await job_page(gateway, await _dead(gateway, raw))
+    show_job_page(options, page)
     if options.is_for_people:
         tell(f"\nnext: mainspring dlq replay {show_job(raw)} --wait")
 

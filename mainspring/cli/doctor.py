@@ -19,7 +19,7 @@ _WHAT_COLUMN: Final = 20
 
 
 async def doctor(*, options: Given) -> int:
-    """Check settings, store, workers and this machine; exit 8 when something is to be done."""
+    """Check settings, store, workers, schedules and this machine; exit 8 on findings."""
     findings = [_environment(), *await _examine(options)]
     if options.is_for_people and not options.columns:
         _people(options, findings)

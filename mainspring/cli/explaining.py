@@ -1,9 +1,12 @@
 """``mainspring jobs explain``: gathers the facts that ``policies.waiting`` judges, and shows it."""
 
+from textwrap import wrap
 from typing import Final
 
+from mainspring.cli.fires import Fired, fire_of, fire_record, fire_sentence
 from mainspring.cli.options import Options
 from mainspring.cli.output import out, show_one
+from mainspring.cli.tables import terminal_width
 from mainspring.cli.text import printable, state_style, styled
 from mainspring.domain.ids import show_job
 from mainspring.domain.job import JobFilter, JobView
@@ -15,7 +18,7 @@ from mainspring.ports.gateway import ClientGateway
 #: Jobs of the queue that are looked at to find the place in line.
 _LOOK_PAGES: Final = 10
 
-Explained = tuple[JobView, list[Why]]
+Explained = tuple[JobView, list[Why], Fired | None]
 
 
 async def explain_job(gateway: ClientGateway, job_id: bytes) -> Explained:
@@ -34,7 +37,7 @@ async def explain_job(gateway: ClientGateway, job_id: bytes) -> Explained:
         ahead=ahead,
         ahead_is_least=is_least,
     )
-    return job, why(situation)
+    return job, why(situation), await fire_of(gateway, job)
 
 
 async def _ahead_of(gateway: ClientGateway, job: JobView) -> tuple[int, bool]:
@@ -53,7 +56,7 @@ async def _ahead_of(gateway: ClientGateway, job: JobView) -> tuple[int, bool]:
 
 def show_explanation(options: Options, found: Explained) -> None:
     """Show the decisive cause as a sentence, and what would come after it."""
-    job, causes = found
+    job, causes, fired = found
     name = show_job(job.id)
     record = {
         "id": name,
@@ -62,11 +65,13 @@ def show_explanation(options: Options, found: Explained) -> None:
         "why": [
             {"code": cause.code, "sentence": cause.sentence, "hint": cause.hint} for cause in causes
         ],
+        "fire": fire_record(fired, job),
     }
-    show_one(options, record, name=causes[0].code, people=lambda: _people(options, job, causes))
+    show_one(options, record, name=causes[0].code, people=lambda: _people(options, found))
 
 
-def _people(options: Options, job: JobView, causes: list[Why]) -> None:
+def _people(options: Options, found: Explained) -> None:
+    job, causes, fired = found
     color = options.colors_data
     kind = styled(printable(job.kind), "bold", color=color)
     state = styled(job.state.value, state_style(job.state.value), color=color)
@@ -76,3 +81,9 @@ def _people(options: Options, job: JobView, causes: list[Why]) -> None:
         out(f"  {lead} {printable(cause.sentence)}.")
         if cause.hint:
             out(styled(f"  next: {printable(cause.hint)}", "dim", color=color))
+    if fired is not None:
+        text = f"It is {printable(fire_sentence(fired, job))}."
+        for line in wrap(text, terminal_width() - 2):
+            out(f"  {line}")
+        hint = f"mainspring schedules get {printable(fired.schedule.name)}"
+        out(styled(f"  next: {hint}", "dim", color=color))

@@ -6,9 +6,10 @@ from typing import Final
 
 import msgspec
 
+from mainspring.cli.fires import Fired, fire_facts, fire_of, fire_record
 from mainspring.cli.options import Options
 from mainspring.cli.output import out, show_one, show_table
-from mainspring.cli.records import Record, error_of, milliseconds_between
+from mainspring.cli.records import attempt_record, error_of, job_record, milliseconds_between
 from mainspring.cli.tables import Cell, Column
 from mainspring.cli.text import (
     absolute,
@@ -25,6 +26,7 @@ from mainspring.domain.ids import WORKER, show, show_job
 from mainspring.domain.job import AttemptView, FailureGroup, JobView, Priority
 from mainspring.domain.states import FINAL, JobState
 from mainspring.ports.clock import utc_now
+from mainspring.ports.gateway import ClientGateway
 
 _NOTE_FROM_WIDTH: Final = 100
 
@@ -117,29 +119,41 @@ def _took(job: JobView) -> str:
     return "" if took is None else span(took)
 
 
-def show_job_page(
-    options: Options, job: JobView, attempts: Sequence[AttemptView], record: Record
-) -> None:
+class JobPage(msgspec.Struct, frozen=True):
+    """Everything that is known about one job."""
+
+    job: JobView
+    attempts: Sequence[AttemptView]
+    fired: Fired | None
+
+
+async def job_page(gateway: ClientGateway, job: JobView) -> JobPage:
+    """Ask for everything about a job."""
+    return JobPage(job, await gateway.list_attempts(job.id), await fire_of(gateway, job))
+
+
+def show_job_page(options: Options, page: JobPage) -> None:
     """Show one job with everything that is known about it."""
+    job = page.job
+    attempts = [attempt_record(item) for item in page.attempts]
+    record = job_record(job) | {"attempts": attempts, "fire": fire_record(page.fired, job)}
     show_one(
-        options,
-        record,
-        name=show_job(job.id),
-        people=lambda: _people(options, job, attempts, utc_now()),
+        options, record, name=show_job(job.id), people=lambda: _people(options, page, utc_now())
     )
 
 
-def _people(options: Options, job: JobView, attempts: Sequence[AttemptView], now: datetime) -> None:
+def _people(options: Options, page: JobPage, now: datetime) -> None:
+    job, attempts = page.job, page.attempts
     color = options.colors_data
     state = styled(job.state.value, state_style(job.state.value), color=color)
     kind = styled(printable(job.kind), "bold", color=color)
     out(f"{show_job(job.id)}  {kind}  {state}\n")
-    for name, value in _facts(job, now):
-        label = styled(f"{name:<10}", "dim", color=color)
+    for name, value in _facts(page, now):
+        label = styled(f"{name:<12}", "dim", color=color)
         first, *rest = printable(value, lines=True).splitlines() or [""]
         out(f"  {label}{first}")
         for text in rest:
-            out(f"  {'':<10}{text}")
+            out(f"  {'':<12}{text}")
     if attempts:
         out("")
         show_table(options, attempts, _attempt_columns(wide_errors=options.is_wide))
@@ -147,14 +161,17 @@ def _people(options: Options, job: JobView, attempts: Sequence[AttemptView], now
         _show_tracebacks(options, attempts, color=color)
 
 
-def _facts(job: JobView, now: datetime) -> list[tuple[str, str]]:
+def _facts(page: JobPage, now: datetime) -> list[tuple[str, str]]:
     """Return what there is to say, each with its name."""
+    job = page.job
     priority = Priority(job.priority).name.lower()
     facts = [
         ("queue", f"{job.queue}, priority {priority}"),
         ("tries", _tries(job)),
         ("created", _when(job.created_at, now)),
     ]
+    if page.fired is not None:
+        facts = [*fire_facts(page.fired, job, now), *facts]
     if job.state not in FINAL and job.state not in (JobState.RUNNING, JobState.CANCELLING):
         facts.append(("due", _when(job.due_at, now)))
     if job.started_at is not None:

@@ -16,7 +16,7 @@ from mainspring.cli.asking import (
 )
 from mainspring.cli.bulk import Selection, find_all, in_batches, refuse_both, show_preview
 from mainspring.cli.explaining import explain_job, show_explanation
-from mainspring.cli.job_tables import job_columns, show_job_page
+from mainspring.cli.job_tables import job_columns, job_page, show_job_page
 from mainspring.cli.options import COMMANDS, FLAG, QUERY, VALUE, Given, Options
 from mainspring.cli.output import (
     Change,
@@ -28,7 +28,7 @@ from mainspring.cli.output import (
     tell,
     tell_dry_run,
 )
-from mainspring.cli.records import Record, attempt_record, job_record, log_record
+from mainspring.cli.records import job_record, log_record
 from mainspring.cli.submit import show_end
 from mainspring.cli.text import count_of, styled
 from mainspring.cli.watching import ended_badly, log_text, wait_for_all, watch
@@ -108,7 +108,7 @@ async def ls(  # noqa: PLR0913 - a command's options are its arguments
 
 @app.command
 async def get(job_id: str, /, *, options: Given) -> None:
-    """Show a job with its payload, its result and every attempt.
+    """Show a job with its payload, its result, every attempt, and the fire that it came from.
 
     Parameters
     ----------
@@ -117,10 +117,8 @@ async def get(job_id: str, /, *, options: Given) -> None:
     """
     raw = bytes(parse_job(job_id))
     async with open_gateway(options) as gateway:
-        job = await gateway.get_job(raw)
-        attempts = await gateway.list_attempts(raw)
-    record: Record = job_record(job) | {"attempts": [attempt_record(item) for item in attempts]}
-    show_job_page(options, job, attempts, record)
+        page = await job_page(gateway, await gateway.get_job(raw))
+    show_job_page(options, page)
 
 
 @app.command(name="watch")

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from mainspring.domain.ids import JOB, WORKER, show, show_attempt, show_job
+from mainspring.domain.ids import JOB, SCHEDULE, WORKER, show, show_attempt, show_job
 from mainspring.domain.job import (
     AttemptView,
     Backoff,
@@ -86,6 +86,8 @@ def job_record(job: JobView) -> Record:
         "crashes": job.crashes,
         "max_crashes": job.max_crashes,
         "replays": job.replays,
+        "schedule_id": None if job.schedule_id is None else show(SCHEDULE, job.schedule_id),
+        "nominal_at": job.nominal_at,
         "reason": job.reason,
         "blocked_reason": job.blocked_reason,
         "created_at": job.created_at,

@@ -132,7 +132,7 @@ for _name, _help, _group, _examples in (
         _OPERATE,
         _DEPLOY_EXAMPLES,
     ),
-    ("doctor", "Check settings, store, workers and this machine.", _OPERATE, ""),
+    ("doctor", "Check settings, store, workers, schedules and this machine.", _OPERATE, ""),
     (
         "completion",
         "Print what makes a shell complete commands and options.",

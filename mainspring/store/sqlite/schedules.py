@@ -97,6 +97,7 @@ class Schedules(Part):
             "name_has": wanted.name_has,
             "calendar": wanted.calendar,
             "zones_before": wanted.zones_before,
+            "zones_after": wanted.zones_after,
             "with_deleted": wanted.with_deleted or ScheduleState.DELETED in wanted.states,
             "states": as_json(sorted(wanted.states)) if wanted.states else None,
             "page_size": limit,

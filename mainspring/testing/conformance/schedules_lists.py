@@ -120,6 +120,11 @@ class LedgerListSuite(Suite):
             assert [each.id for each in found] == [made[number] for number in expected]
         found = await store.list_schedules(ScheduleFilter(zones_before=202_606), limit=9)
         assert [each.id for each in found] == [made[1]]
+        oldest = found[0].zones
+        found = await store.list_schedules(ScheduleFilter(zones_after=oldest), limit=9)
+        assert [each.id for each in found] == [made[0], made[2], made[3]]
+        found = await store.list_schedules(ScheduleFilter(zones_after=202_606), limit=9)
+        assert found == []
         # No letter of a name means something else.
         for text, is_there in (("0%", True), ("%", True), ("l_1", False), ("d_1", True)):
             found = await store.list_schedules(ScheduleFilter(name_has=text), limit=9)

@@ -8,6 +8,7 @@ WHERE
     AND (:owner IS NULL OR owner = :owner)
     AND (:name_has IS NULL OR instr(name, :name_has) > 0)
     AND (:zones_before IS NULL OR zones < :zones_before)
+    AND (:zones_after IS NULL OR zones > :zones_after)
     AND (:with_deleted OR state <> 'deleted')
     AND (:states IS NULL OR state IN (SELECT wanted.value FROM json_each(:states) AS wanted))
     AND (
