@@ -180,7 +180,7 @@ def _parts(document: Any, shown: str) -> tuple[Sequence[Any], Sequence[Any]]:
         return document, ()
     if not isinstance(document, dict):
         raise InvalidInput(f"{shown}: there are no schedules in it", hint=_EXAMPLE)
-    if "name" in document:
+    if any(_own_name(member)[0] in ("name", "kind") for member in document):
         return [document], ()
     for name in document:
         if name not in _TOP:
@@ -296,16 +296,21 @@ def _renamed(item: Mapping[str, Any]) -> dict[str, Any]:
     """Return the members by their own names, each of the type that it must have."""
     found: dict[str, Any] = {}
     for given_name, value in item.items():
-        folded = given_name.replace("-", "_")
-        name, unit = _WITH_UNIT.get(folded, (_ALIASES.get(folded, folded), ""))
+        name, unit = _own_name(given_name)
         if name not in MEMBERS:
-            raise UnknownOption(f"there is no {given_name!r}", hint=suggestion(folded, MEMBERS))
+            raise UnknownOption(f"there is no {given_name!r}", hint=suggestion(name, MEMBERS))
         if name in found:
             raise InvalidInput(f"{name} was given twice, also as {given_name}", hint="give it once")
         if value is None:
             continue
         found[name] = _typed(given_name, name, value, unit)
     return found
+
+
+def _own_name(given_name: str) -> tuple[str, str]:
+    """Return our name of a member, and the unit of its values where the given name says one."""
+    folded = given_name.replace("-", "_")
+    return _WITH_UNIT.get(folded, (_ALIASES.get(folded, folded), ""))
 
 
 def _typed(given_name: str, name: str, value: Any, unit: str) -> Any:

@@ -15,6 +15,7 @@ from cyclopts import Group, Parameter
 from mainspring.app.durations import milliseconds
 from mainspring.cli.options import VALUE
 from mainspring.cli.payloads import merged
+from mainspring.cli.pointing import pointing_at
 from mainspring.cli.submit import backoff_of
 from mainspring.domain.errors import InvalidInput, InvalidSchedule, NaiveDatetime
 from mainspring.domain.names import suggestion
@@ -227,12 +228,13 @@ def _checked(option: str, text: str, lead: str, times: Times) -> str:
         raise InvalidSchedule(f"{option}: nothing was given", hint=f"give {_HOW}")
     if option == "cron" and has_hashes(text):
         return text
-    try:
-        meant = _option_of(parse_rule(lead + text, there, times.anchor))
-    except InvalidSchedule as error:
-        if option == "cron":
-            cron(text)
-        raise _moved(error, len(lead)) from None
+    with pointing_at(text, others={"anchor": times.anchor or ""}):
+        try:
+            meant = _option_of(parse_rule(lead + text, there, times.anchor))
+        except InvalidSchedule as error:
+            if option == "cron":
+                cron(text)
+            raise _moved(error, len(lead)) from None
     if meant != option:
         raise InvalidSchedule(
             f"{option}: {text[:64]!r} is another kind of rule",

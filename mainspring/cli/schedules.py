@@ -340,7 +340,7 @@ async def history(  # noqa: PLR0913 - a command's options are its arguments
             outcomes=outcomes,
             limit=min(limit + 1, PAGE_ITEMS_MAX),
         )
-    shown, following = _page(rows, limit)
+    shown, following = page_of(rows, limit)
     has_filter = outcomes or since is not None or until is not None
     show_list(
         options,
@@ -354,7 +354,7 @@ async def history(  # noqa: PLR0913 - a command's options are its arguments
         tell(f"there are more: --until {following.isoformat().replace('+00:00', 'Z')}")
 
 
-def _page(rows: Sequence[FireView], limit: int) -> tuple[Sequence[FireView], datetime | None]:
+def page_of(rows: Sequence[FireView], limit: int) -> tuple[Sequence[FireView], datetime | None]:
     """Return rows up to a limit, and the instant that the next page begins with, if there is one.
 
     A page never ends within an instant that has several rows, as long as it has others.
