@@ -109,10 +109,10 @@ def test_what_is_exported_is_what_is_there(here: Here, mainspring: Commands) -> 
          "2040-01-01T00:00:00Z", "--max-fires", "9", "--dst-gap", "shift", "--dst-fold", "both",
          "--only-on", "holidays", "--on-excluded", "next_business_day", "--jitter", "5m",
          "--jitter-mode", "fixed", "--misfire", "skip", "--misfire-threshold", "2m",
-         "--max-missed", "7", "--catchup-rate", "5", "--overlap", "replace", "--pause-after-failures",
-         "3", "--effect-key", "r-{{week}}", "--timeout", "1500ms", "--backoff", "1s,2,5m,full",
-         "--on-exhausted", "greet", "--note", "all of it", "--tz", "Asia/Tokyo",
-         expect=0)  # fmt: skip
+         "--max-missed", "7", "--catchup-rate", "5", "--overlap", "replace",
+         "--pause-after-failures", "3", "--effect-key", "r-{{week}}", "--timeout", "1500ms",
+         "--backoff", "1s,2,5m,full", "--on-exhausted", "greet", "--note", "all of it",
+         "--tz", "Asia/Tokyo", expect=0)  # fmt: skip
     before = stored(here)
     for style in ("yaml", "json"):
         text = here("schedules", "export", "-o", style, expect=0).out
@@ -167,7 +167,7 @@ BAD = [
     ("schedules: []", "invalid_input", ["nothing in it"]),
     ("just text", "invalid_input", ["no schedules in it"]),
     ("schedules: nightly", "invalid_input", ["schedules is no list"]),
-    ("scheduls: []", "unknown_option", ["'scheduls'", "did you mean schedules"]),
+    ("schedules_: []", "unknown_option", ["'schedules_'", "did you mean schedules"]),
     ("- nightly", "invalid_input", ["schedule 'nightly' has no members"]),
     ("- name: a\n  - b", "invalid_input", ["stdin: line 2"]),
     ("name: x\nkind: greet\ncron: */5 * * * *", "invalid_input", ["line 3", "begins with *"]),
