@@ -12,7 +12,15 @@ from mainspring.domain.outcome import LogLine, Report, Succeeded
 from mainspring.ports.gateway import WorkerGateway
 from mainspring.worker import reports
 from mainspring.worker.logs import LogBuffer
-from mainspring.worker.reports import BATCH_MAX, FLUSH_REPORTS, FLUSH_SECONDS, Reporter
+from mainspring.worker.reports import (
+    BATCH_MAX,
+    FLUSH_REPORTS,
+    FLUSH_SECONDS,
+    LARGE_BYTES,
+    LARGE_UNSENT_MAX,
+    UNSENT_MAX,
+    Reporter,
+)
 
 PATIENCE_SECONDS = 20.0
 
@@ -137,3 +145,47 @@ async def test_a_lost_session_ends_the_reports() -> None:
     add(reporter, range(1), is_last=True)
     with pytest.raises(SessionLost):
         await asyncio.wait_for(reporter.run(), PATIENCE_SECONDS)
+
+
+class Gated(Recorder):
+    """An object store is away: what needs it is not answered until it is back."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_back = asyncio.Event()
+
+    async def report(self, reports: Sequence[Report]) -> list[bool]:
+        if any(getattr(report.outcome, "result", None) for report in reports):
+            await self.is_back.wait()
+        return await super().report(reports)
+
+
+async def test_nobody_waits_for_a_large_result() -> None:
+    recorder = Gated()
+    async with reporting(recorder) as reporter:
+        large = b"x" * (LARGE_BYTES + 1)
+        reporter.add(b"large", 1, Succeeded(large), is_last=True)
+        await turns()
+        ids = add(reporter, range(3), is_last=True)
+        await recorder.until(lambda: recorder.batches)
+        assert recorder.batches == [ids]
+        assert not await reporter.emptied(0.01)
+        recorder.is_back.set()
+        assert await reporter.emptied(PATIENCE_SECONDS)
+    assert recorder.batches == [ids, [b"large"]]
+
+
+@pytest.mark.parametrize(("size", "most"), [(1, UNSENT_MAX), (LARGE_BYTES + 1, LARGE_UNSENT_MAX)])
+async def test_what_is_under_way_counts_as_unsent(size: int, most: int) -> None:
+    recorder = Gated()
+    async with reporting(recorder) as reporter:
+        for number in range(most):
+            reporter.add(number.to_bytes(16, "big"), 1, Succeeded(b"x" * size), is_last=False)
+        await turns()
+        assert not reporter.is_choked()
+        reporter.add(b"one more", 1, Succeeded(b"x" * size), is_last=True)
+        await turns()
+        assert reporter.is_choked()
+        recorder.is_back.set()
+        assert await reporter.emptied(PATIENCE_SECONDS)
+        assert not reporter.is_choked()
