@@ -66,7 +66,7 @@ SEARCH_VALUES = """\
 - **Instants**: `created:<1h` (less than an hour ago), `finished:2026-11-01` (that day, in UTC),
   `finished:2026-11-01..2026-11-02` (both days whole), `created:>=2026-11-01T09:00+01:00`.
 
-`schedule`, `run`, `tag` and `meta` are promised words: there is nothing yet that they could find.
+`run`, `tag` and `meta` are promised words: there is nothing yet that they could find.
 
 ## Pages and operations
 

@@ -34,7 +34,7 @@ from mainspring.cli.text import count_of, styled
 from mainspring.cli.watching import ended_badly, log_text, wait_for_all, watch
 from mainspring.domain.errors import Conflict, InvalidInput, NotFound
 from mainspring.domain.ids import parse_job, show_job
-from mainspring.domain.job import JobView
+from mainspring.domain.job import JobFilter, JobView
 from mainspring.domain.states import FINAL, HELD, LIVE, JobState
 from mainspring.ports.clock import utc_now
 from mainspring.ports.gateway import ClientGateway
@@ -57,6 +57,7 @@ async def ls(  # noqa: PLR0913 - a command's options are its arguments
     state: Annotated[tuple[str, ...], Parameter(negative="")] = (),
     kind: Annotated[tuple[str, ...], Parameter(negative="")] = (),
     queue: Annotated[tuple[str, ...], Parameter(negative="")] = (),
+    schedule: Annotated[str | None, VALUE] = None,
     since: Annotated[str | None, VALUE] = None,
     until: Annotated[str | None, VALUE] = None,
     limit: int = 50,
@@ -75,6 +76,8 @@ async def ls(  # noqa: PLR0913 - a command's options are its arguments
         Only jobs of this kind; may be repeated.
     queue
         Only jobs of this queue; may be repeated.
+    schedule
+        Only jobs that this schedule fired: its name or id. Goes with all the others.
     since
         Only jobs that ended after this: a duration ago (2h) or an instant.
     until
@@ -88,6 +91,8 @@ async def ls(  # noqa: PLR0913 - a command's options are its arguments
     cursor = None if before is None else bytes(parse_job(before))
     refuse_both(query, state, kind, queue, since, until)
     async with open_gateway(options) as gateway:
+        if schedule is not None:
+            query = await _fired_by(gateway, schedule, wanted, query)
         if query is not None:
             page = await gateway.find(query, limit=limit, before=cursor)
         else:
@@ -104,6 +109,29 @@ async def ls(  # noqa: PLR0913 - a command's options are its arguments
             await hint_at_slips(gateway, kinds=kind, queues=queue)
     if page.next_before is not None:
         tell(f"there are more: --before {show_job(page.next_before)}")
+
+
+async def _fired_by(
+    gateway: ClientGateway, schedule: str, wanted: JobFilter, query: str | None
+) -> str:
+    """Return the search for jobs that a schedule fired, and that all the rest means as well."""
+    found = await gateway.schedules.get(schedule)
+    terms = [f"schedule:{found.schedule_id}"]
+    for field, values in (
+        ("state", wanted.states),
+        ("kind", wanted.kinds),
+        ("queue", wanted.queues),
+    ):
+        if values:
+            quoted = (f'"{value}"' for value in sorted(values))
+            terms.append(f"{field}:{','.join(quoted)}")
+    if wanted.finished_after is not None:
+        terms.append(f"finished:>{wanted.finished_after.isoformat()}")
+    if wanted.finished_before is not None:
+        terms.append(f"finished:<{wanted.finished_before.isoformat()}")
+    if query:
+        terms.append(query)
+    return " ".join(terms)
 
 
 @app.command

@@ -105,3 +105,43 @@ def test_a_job_that_was_submitted_is_no_fire(mainspring: Commands, jobs: dict[st
     found = mainspring("jobs", "get", jobs["submitted"], "-o", "json", expect=0).json()
     assert (found["fire"], found["schedule_id"], found["nominal_at"]) == (None, None, None)
     assert "schedule" not in mainspring("jobs", "explain", jobs["submitted"], expect=0).out
+
+
+def test_jobs_are_listed_by_their_schedule(mainspring: Commands, jobs: dict[str, str]) -> None:
+    def listed(*words: str) -> list[str]:
+        return mainspring("jobs", "ls", *words, "-o", "name", expect=0).out.split()
+
+    assert listed("--schedule", "plain") == [jobs["plain"]]
+    found = mainspring("jobs", "get", jobs["plain"], "-o", "json", expect=0).json()
+    assert listed("--schedule", found["schedule_id"]) == [jobs["plain"]]
+    assert listed("-q", f"schedule:{found['schedule_id']}") == [jobs["plain"]]
+    both = ("--schedule", "plain", "--state", "scheduled,ready", "--kind", "greet")
+    assert listed(*both, "--queue", "default") == [jobs["plain"]]
+    assert listed("--schedule", "plain", "-q", "args.name:Ada") == [jobs["plain"]]
+    assert listed("--schedule", "plain", "-q", "args.name:Bob") == []
+    assert listed("--schedule", "plain", "--since", "1h") == []
+    assert set(listed("-q", "nominal:>2020-01-01")) == set(jobs.values()) - {jobs["submitted"]}
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "name", "told"),
+    [
+        (["--schedule", "plane"], 3, "not_found", "did you mean plain?"),
+        (["-q", "schedule:plain"], 2, "invalid_query", "jobs ls --schedule takes a name"),
+        (["-q", "nominal:soon"], 2, "invalid_query", "nominal"),
+        (["--schedule"], 2, "invalid_input", "--schedule needs a value"),
+    ],
+)
+def test_a_slip_in_a_schedules_name_is_told(
+    words: list[str],
+    code: int,
+    name: str,
+    told: str,
+    mainspring: Commands,
+    jobs: dict[str, str],
+) -> None:
+    assert jobs
+    done = mainspring("jobs", "ls", *words)
+    assert (done.code, done.error_code, done.out) == (code, name, "")
+    done.assert_told()
+    assert told in done.err

@@ -9,7 +9,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from mainspring.domain.errors import InvalidQuery
-from mainspring.domain.ids import show, show_job
+from mainspring.domain.ids import SCHEDULE, show, show_job
 from mainspring.domain.job import JobView
 from mainspring.domain.outcome import ErrorInfo
 from mainspring.domain.search import Query, parse
@@ -42,6 +42,8 @@ def job(**changes: Any) -> JobView:
         "error": msgspec.json.encode(ErrorInfo("Timeout", "the call Timed Out")),
         "error_group": "ab12",
         "worker_id": ID,
+        "schedule_id": ID,
+        "nominal_at": NOW - timedelta(minutes=45),
         "submission_key": "k-1",
         "unique_key": "u 1",
         "reason": "attempts_exhausted",
@@ -57,6 +59,9 @@ def matches(text: str, **changes: Any) -> bool:
 @pytest.mark.parametrize(
     "text",
     [
+        f"schedule:{show(SCHEDULE, ID)}",
+        f"schedule:{show(SCHEDULE, ID)[:12]}*",
+        "nominal:>40m",
         "",
         "state:failed,dead",
         "STATE:DEAD",
@@ -112,6 +117,8 @@ def test_what_matches(text: str) -> None:
         "finished:>2026-11-19",
         "error:refused",
         "group:ab1",
+        "schedule:sch_7ZZZZ",
+        "nominal:<40m",
         "args.user.id:4",
         "args.user.id:>42",
         "args.user.name:>5",
@@ -146,7 +153,7 @@ def test_words_about_what_did_not_happen_do_not_match() -> None:
         ("state:dead,readyx", 11, "there is no state 'readyx'", "did you mean ready"),
         ("priority:highx", 9, "there is no priority 'highx'", "did you mean high"),
         ("tag:vip", 0, "tag: there are no such things in this version yet", "leave this"),
-        ("schedule:nightly", 0, "schedule: there are no such things", "leave this"),
+        ("schedule:nightly", 9, "'nightly' is not the beginning of a schedule's id", "--schedule"),
         ("kind:", 5, "kind: has no value", "write it"),
         ("kind:a,", 7, "kind: has no value", "write it"),
         ("kind: b", 5, "kind: has no value", "write it"),

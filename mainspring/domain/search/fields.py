@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from mainspring.domain.ids import JOB, WORKER, show, window
+from mainspring.domain.ids import JOB, SCHEDULE, WORKER, show, window
 from mainspring.domain.job import JobView, Priority
 from mainspring.domain.names import suggestion
 from mainspring.domain.outcome import ErrorInfo
@@ -34,7 +34,7 @@ class Field(NamedTuple):
 
 
 #: Names of the language that are promised for later.
-LATER: Final = frozenset({"schedule", "run", "tag", "meta"})
+LATER: Final = frozenset({"run", "tag", "meta"})
 _STATES: Final = {state.value: frozenset({state}) for state in JobState} | {
     "live": LIVE,
     "final": FINAL,
@@ -199,6 +199,18 @@ def _worker(field: str, value: Value, at: int, _now: datetime) -> Meaning:
     return Meaning(lambda job: job.worker_id is not None and _is_in(job.worker_id, found))
 
 
+def _schedule(field: str, value: Value, at: int, _now: datetime) -> Meaning:
+    _only_equal(field, value, at)
+    found = window(SCHEDULE, value.text.rstrip("*"))
+    if found is None:
+        raise broken(
+            at,
+            f"{value.text!r} is not the beginning of a schedule's id",
+            "write schedule:sch_01JD3M; mainspring jobs ls --schedule takes a name",
+        )
+    return Meaning(lambda job: job.schedule_id is not None and _is_in(job.schedule_id, found))
+
+
 def _bare(value: Value) -> Meaning:
     """Look for an id or its beginning, or for the beginning of a kind."""
     text = value.text
@@ -268,6 +280,7 @@ FIELDS: Final = {
     "error": Field("what the last error's type or message contains", _error),
     "id": Field("the id, or its beginning", _id),
     "worker": Field("the id of the worker of its last attempt, or its beginning", _worker),
+    "schedule": Field("the id of the schedule that fired it, or its beginning", _schedule),
     "priority": Field("critical, high, normal or low; > means more urgent", _priority),
     "attempt": Field("the number of its last attempt", _number("attempt")),
     "tries": Field("how many attempts were charged", _number("tries")),
@@ -277,6 +290,7 @@ FIELDS: Final = {
     "created": Field("when it was submitted", _instant("created_at", "created")),
     "due": Field("when it is due", _instant("due_at")),
     "started": Field("when the last attempt began", _instant("started_at")),
+    "nominal": Field("the nominal instant of its fire", _instant("nominal_at")),
     "finished": Field("when it ended", _instant("finished_at", "finished")),
     "args": Field("a member of the payload: args.user.id:42", _text("payload")),
 }
