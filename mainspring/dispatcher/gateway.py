@@ -192,6 +192,7 @@ class LocalGateway:
         handlers = await self._known_handlers()
         settlements: list[Settlement] = []
         places: list[int] = []
+        queues: dict[bytes, str] = {}
         answers = [False] * len(reports)
         failure: MainspringError | None = None
         for place, report in enumerate(reports):
@@ -199,6 +200,7 @@ class LocalGateway:
             job = self._claimed.get(fence) or self._settled.get(fence)
             if job is None:
                 continue
+            queues[job.job_id] = job.queue
             try:
                 settlements.append(await self._judge.settle(job, report.outcome, handlers))
                 places.append(place)
@@ -208,7 +210,7 @@ class LocalGateway:
         settled = await self._store.settle(settlements)
         for place, item in zip(places, settled, strict=True):
             answers[place] = item.accepted or item.repeated
-        queues = {item.job_id: self._put_aside(item.job_id, item.attempt) for item in settled}
+            self._put_aside(item.job_id, item.attempt)
         announce(self._store.wakeups, queues, settlements, settled)
         if failure is not None:
             # The caller repeats all of them; those that are settled answer as repeated.
@@ -279,16 +281,15 @@ class LocalGateway:
             await self._blobs.close()
         await self._store.close()
 
-    def _put_aside(self, job_id: bytes, attempt: int) -> str:
-        """Stop tracking an attempt, but remember it for a while; return its queue."""
+    def _put_aside(self, job_id: bytes, attempt: int) -> None:
+        """Stop tracking an attempt, but remember it for a while."""
         fence = (job_id, attempt)
         job = self._claimed.pop(fence, None)
         if job is None:
-            return self._settled[fence].queue
+            return
         while len(self._settled) >= _REMEMBERED_MAX:
             del self._settled[next(iter(self._settled))]
         self._settled[fence] = job
-        return job.queue
 
     def _listen(self, topics: frozenset[str]) -> Subscription:
         if self._subscription is None or self._subscription[0] != topics:

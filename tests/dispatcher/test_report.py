@@ -155,6 +155,27 @@ async def test_what_is_remembered_is_bounded(
     assert len(gateway._settled) == 5
 
 
+async def test_a_repetition_may_be_forgotten_while_it_is_under_way(
+    gateway: LocalGateway, store: Store, blobs: LocalBlobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Large results take their time in the object store; others are settled meanwhile."""
+    monkeypatch.setattr("mainspring.dispatcher.gateway._REMEMBERED_MAX", 1)
+    worker = await open_worker(gateway)
+    slow = await claim_new(gateway, store, worker)
+    large = Succeeded(b'"' + b"x" * INLINE_BYTES_MAX + b'"')
+    assert await report(gateway, slow, large)
+    quick = await claim_new(gateway, store, worker)
+    put = blobs.put
+
+    async def slowly(key: str, body: bytes) -> str:
+        assert await report(gateway, quick, Succeeded())
+        return await put(key, body)
+
+    monkeypatch.setattr(blobs, "put", slowly)
+    assert await report(gateway, slow, large)
+    assert (await view(store, slow.job_id)).state is JobState.SUCCEEDED
+
+
 async def test_lost_attempts_are_no_longer_tracked(gateway: LocalGateway, store: Store) -> None:
     worker = await open_worker(gateway)
     claimed = await claim_new(gateway, store, worker)
