@@ -102,6 +102,13 @@ async def test_a_lost_attempt_is_stopped_and_not_reported(rig: Rig) -> None:
 
 def _gone(pid: int) -> None:
     until = time.monotonic() + 10
-    while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+    while _lives(pid):
         assert time.monotonic() < until, f"process {pid} still lives"
         time.sleep(0.01)
+
+
+def _lives(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
