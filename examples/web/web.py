@@ -11,7 +11,7 @@ from typing import Annotated
 from fastapi import FastAPI, Header, HTTPException
 from pydantic import BaseModel
 
-from mainspring import App, Context, JobFailed, MainspringError, ResultTimeout
+from mainspring import App, AsyncClient, Context, JobFailed, MainspringError, ResultTimeout
 
 app = App("web")
 
@@ -41,6 +41,12 @@ async def lifespan(api: FastAPI) -> AsyncIterator[None]:
 api = FastAPI(lifespan=lifespan, title="Reports")
 
 
+def client() -> AsyncClient:
+    """Return the client that the lifespan opened."""
+    opened: AsyncClient = api.state.client
+    return opened
+
+
 @api.post("/reports", status_code=202)
 async def order_report(
     report: Report, idempotency_key: Annotated[str | None, Header()] = None
@@ -54,7 +60,7 @@ async def order_report(
 async def get_report(job_id: str) -> dict[str, object]:
     """Tell how far a report is."""
     try:
-        job = await api.state.client.jobs.get(job_id)
+        job = await client().jobs.get(job_id)
     except MainspringError as error:
         raise HTTPException(error.http_status, {"code": error.code, "hint": error.hint}) from error
     return {"state": job.state, "done": job.progress_done, "of": job.progress_total}
@@ -64,7 +70,7 @@ async def get_report(job_id: str) -> dict[str, object]:
 async def get_text(job_id: str) -> str:
     """Wait for a report, a moment at most."""
     try:
-        return await api.state.client.handle(job_id, write_report).aresult(timeout="10s")
+        return await client().handle(job_id, write_report).aresult(timeout="10s")
     except ResultTimeout as error:
         raise HTTPException(504, error.message) from error
     except JobFailed as error:

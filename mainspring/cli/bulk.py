@@ -70,7 +70,10 @@ def query_within(query: str, *words: str) -> str:
 
 
 def refuse_both(query: str | None, *others: object) -> None:
-    """Refuse a search beside other filters: it says the same, and more."""
+    """Refuse a search beside other filters, which says the same and more; and an empty one."""
+    if query is not None and not query.strip():
+        # An unset variable of a script would mean every job.
+        raise InvalidInput("-q: it is empty", hint="name what is meant: -q 'kind:charge'")
     if query is not None and any(others):
         raise InvalidInput(
             "both -q and another filter were given",

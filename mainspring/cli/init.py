@@ -31,19 +31,15 @@ def init(
     dry_run
         Only say what would be written.
     """
-    if folder.is_file():
-        raise InvalidInput(
-            f"{folder} is a file; nothing was written",
-            hint="name a folder: mainspring init FOLDER",
-        )
-    there = [name for name in FILES if (folder / name).exists()]
-    if there:
-        raise Conflict(
-            f"{folder / there[0]} is there already; nothing was written",
-            hint="name another folder: mainspring init FOLDER",
-        )
-    if not dry_run:
-        _write(folder)
+    try:
+        _check(folder)
+        if not dry_run:
+            _write(folder)
+    except OSError as error:
+        raise StoreNotWritable(
+            f"{error.filename or folder} cannot be written: {error.strerror}",
+            hint="name a folder where you may write: mainspring init FOLDER",
+        ) from error
     show_one(
         options,
         {"folder": str(folder), "files": list(FILES), "created": not dry_run},
@@ -62,20 +58,28 @@ def _people(folder: Path, *, dry_run: bool) -> None:
         out("Next: " + ("" if is_here else f"cd {folder} && ") + "mainspring dev")
 
 
+def _check(folder: Path) -> None:
+    if folder.is_file():
+        raise InvalidInput(
+            f"{folder} is a file; nothing was written",
+            hint="name a folder: mainspring init FOLDER",
+        )
+    there = [name for name in FILES if (folder / name).exists()]
+    if there:
+        raise Conflict(
+            f"{folder / there[0]} is there already; nothing was written",
+            hint="name another folder: mainspring init FOLDER",
+        )
+
+
 def _write(folder: Path) -> None:
     starter = files("mainspring.cli.starter")
     texts = {name: starter.joinpath(_RESOURCES.get(name, name)).read_text() for name in FILES}
     texts["app.py"] = texts["app.py"].replace('App("starter")', f'App("{_name_of(folder)}")')
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, text in texts.items():
-            with (folder / name).open("x", encoding="utf-8") as file:
-                file.write(text)
-    except OSError as error:
-        raise StoreNotWritable(
-            f"{error.filename or folder} cannot be written: {error.strerror}",
-            hint="name a folder where you may write: mainspring init FOLDER",
-        ) from error
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        with (folder / name).open("x", encoding="utf-8") as file:
+            file.write(text)
 
 
 def _name_of(folder: Path) -> str:

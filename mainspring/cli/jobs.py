@@ -394,6 +394,7 @@ async def cancel(  # noqa: PLR0913 - a command's options are its arguments
 
 def _selection(ids: Sequence[bytes], query: str | None, limit: int) -> Selection | None:
     """Return what the search means, or nothing when ids were given; refuse both and neither."""
+    refuse_both(query)
     if ids and query is not None:
         raise InvalidInput("both ids and a search were given", hint="give one of them")
     if not ids and query is None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from cyclopts import CycloptsError
 
 INTERRUPTED: Final = 130
+_MESSAGE_CHARACTERS_MAX: Final = 1_000
 READER_GONE: Final = 141
 
 #: The reference page, ``help exit-codes`` and the tests come from this table.
@@ -40,7 +41,8 @@ def show_error(error: MainspringError, *, color: Color = "auto", debug: bool = F
     if debug:
         traceback.print_exception(error, file=sys.stderr)
     tinted = wants_color(color, error=True)
-    what, *more = printable(error.message, lines=True).splitlines() or [""]
+    message = _shortened(printable(error.message, lines=True))
+    what, *more = message.splitlines() or [""]
     label = styled("error:", "red", color=tinted)
     code = styled(f"[{error.code}]", "dim", color=tinted)
     print(f"{label} {what}  {code}", file=sys.stderr)
@@ -51,6 +53,14 @@ def show_error(error: MainspringError, *, color: Color = "auto", debug: bool = F
             print(f"  {name}: {printable(str(value))}", file=sys.stderr)
     hint = printable(error.hint)
     print(f"  {styled('next:', 'bold', color=tinted)} {hint}", file=sys.stderr, flush=True)
+
+
+def _shortened(message: str) -> str:
+    """Keep both ends of what repeats a long input: the option comes first, the reason last."""
+    if len(message) <= _MESSAGE_CHARACTERS_MAX:
+        return message
+    half = _MESSAGE_CHARACTERS_MAX // 2
+    return f"{message[:half]} … {message[-half:]}"
 
 
 def unexpected(error: BaseException) -> MainspringError:

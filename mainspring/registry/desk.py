@@ -57,7 +57,7 @@ from mainspring.registry import finding
 from mainspring.registry.acceptance import accepted, check_count, offloaded
 from mainspring.registry.coalesce import Coalescer
 from mainspring.registry.settling import settled
-from mainspring.registry.validate import Forms, check_schema, with_index
+from mainspring.registry.validate import Forms, check_schema, names_unknown, with_index
 
 if TYPE_CHECKING:
     from mainspring.registry.schedule_questions import SchedulingStore
@@ -373,7 +373,7 @@ class FrontDesk:
         handlers: Mapping[str, HandlerInfo] = {}
         if not all(item.kind_is_known for item in wanted):
             handlers = await self._known_handlers()
-            if any(not item.kind_is_known and item.kind not in handlers for item in wanted):
+            if any(names_unknown(item, handlers) for item in wanted):
                 # A worker may have declared it a moment ago: look again before refusing.
                 self._handlers_until = float("-inf")
                 handlers = await self._known_handlers()

@@ -88,6 +88,9 @@ async def operate(
     check_range("limit", wanted.limit, 1, BULK_JOBS_MAX)
     if wanted.rate is not None and not 0 < wanted.rate < float("inf"):
         raise InvalidInput(f"rate: {wanted.rate!r} is not more than zero jobs a second")
+    if not wanted.query.strip():
+        # What a list may mean by it, everything, would be an accident here.
+        raise InvalidInput("query: it is empty", hint="name what is meant: state:dead, kind:charge")
     now = await store.now()
     query = parse(wanted.query, now)
     until = wanted.until or now

@@ -121,6 +121,11 @@ def new_job(
     declared = wanted.declared or handlers.get(kind)
     if declared is None and not wanted.kind_is_known:
         raise unknown_kind(kind, handlers)
+    after = _on_exhausted(wanted.on_exhausted)
+    if after is not None and after not in handlers and not wanted.kind_is_known:
+        error = unknown_kind(after, handlers)
+        error.message = f"on_exhausted: {error.message}"
+        raise error
     body = payloads.check(wanted.payload, bytes_max=payload_bytes)
     asked = wanted
     if declared is not None and not wanted.kind_is_known:
@@ -211,6 +216,14 @@ def body_hash(wanted: Submission, job: NewJob) -> bytes:
         wanted, id=None, key=None, due_at=None, kind_is_known=False, declared=None
     )
     return hashlib.sha256(msgspec.msgpack.encode((same, job.due_at))).digest()
+
+
+def names_unknown(wanted: Submission, handlers: Mapping[str, HandlerInfo]) -> bool:
+    """Tell whether a submission by name says a kind that is not among the handlers."""
+    after = wanted.on_exhausted
+    return not wanted.kind_is_known and (
+        wanted.kind not in handlers or (after is not None and after not in handlers)
+    )
 
 
 def unknown_kind(kind: str, handlers: Mapping[str, HandlerInfo]) -> UnknownKind:

@@ -12,7 +12,13 @@ from mypy import api
 _CASES = Path(__file__).with_name("typing_cases.py")
 _ROOT = _CASES.parents[2]
 #: Programs as users write them: nothing at all is to be said about these.
-_CLEAN = ("tests/client/shop.py",)
+_CLEAN = ("tests/client", "examples/orders", "examples/images", "examples/web")
+_PROGRAMS = tuple(
+    path
+    for folder in _CLEAN
+    for path in sorted((_ROOT / folder).glob("*.py"))
+    if folder != "tests/client" or path.name == "shop.py"
+)
 
 
 @pytest.mark.slow
@@ -45,12 +51,28 @@ def test_mypy_finds_exactly_what_is_expected(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(180)
+@pytest.mark.parametrize("folder", _CLEAN)
+def test_mypy_finds_nothing_in_the_programs_of_users(folder: str, tmp_path: Path) -> None:
+    programs = [str(path) for path in _PROGRAMS if path.parent == _ROOT / folder]
+    assert programs
+    out, err, code = api.run(
+        [
+            *("--strict", "--config-file=", "--hide-error-context", "--follow-imports=silent"),
+            *(f"--cache-dir={tmp_path / 'cache'}", "--no-pretty", *programs),
+        ]
+    )
+    assert (err, code) == ("", 0), out
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
 def test_pyright_finds_exactly_what_is_expected(tmp_path: Path) -> None:
     text = _CASES.read_text(encoding="utf-8")
     (tmp_path / "cases.py").write_text(text, encoding="utf-8")
-    for clean in _CLEAN:
-        program = (_ROOT / clean).read_text(encoding="utf-8")
-        (tmp_path / Path(clean).name).write_text(program, encoding="utf-8")
+    for program in _PROGRAMS:
+        place = tmp_path / program.parent.name / program.name
+        place.parent.mkdir(exist_ok=True)
+        place.write_bytes(program.read_bytes())
     settings = {
         "typeCheckingMode": "strict",
         "pythonVersion": "3.11",
@@ -69,7 +91,7 @@ def test_pyright_finds_exactly_what_is_expected(tmp_path: Path) -> None:
         check=False,
     )
     answer = json.loads(done.stdout)
-    assert answer["summary"]["filesAnalyzed"] == 1 + len(_CLEAN), done.stderr
+    assert answer["summary"]["filesAnalyzed"] == 1 + len(_PROGRAMS), done.stderr
     found = {
         (Path(item["file"]).name, item["range"]["start"]["line"] + 1)
         for item in answer["generalDiagnostics"]

@@ -58,6 +58,7 @@ BAD = [
     ("submit greet --on-duplicate reject", 2, "invalid_input", ["on_duplicate", "--unique"]),
     ("submit greet --tenant=", 2, "invalid_input", ["tenant: '' is not a name"]),
     ("submit greet --tenant -x", 2, "invalid_input", ["tenant: '-x' is not a name"]),
+    ("submit greet --on-exhausted ad", 2, "unknown_kind", ["on_exhausted", "did you mean add?"]),
     ("submit greet --queue -x", 2, "invalid_input", ["queue: '-x' is not a name"]),
     ("submit greet --at -x", 2, "invalid_input", ["at: '-x' is not an instant"]),
     ("submit greet --key", 2, "invalid_input", ["--key needs a value"]),
@@ -88,6 +89,7 @@ BAD = [
     ("jobs ls --until -2h", 2, "invalid_duration", ["negative"]),
     ("dlq ls --since -2h", 2, "invalid_duration", ["negative"]),
     ("jobs ls --blobs nonsense", 2, "invalid_setting", ["'nonsense'", "file:///", "s3://"]),
+    (f"init {NO_PATH}", 9, "store_not_writable", ["cannot be written: File name too long"]),
     ("init broken.py", 2, "invalid_input", ["broken.py is a file"]),
     ("jobs ls --state nope", 2, "unknown_option", ["'nope'", "succeeded"]),
     ("jobs ls --state readyy", 2, "unknown_option", ["'readyy'", "did you mean ready?"]),
@@ -101,6 +103,13 @@ BAD = [
     (f"jobs retry {NO_JOB}", 3, "not_found", [NO_JOB]),
     (f"jobs cancel {NO_JOB}", 3, "not_found", [NO_JOB]),
     ("jobs cancel", 2, "invalid_input", ["JOB_ID"]),
+    ("jobs cancel --yes --query=", 2, "invalid_input", ["-q: it is empty"]),
+    ("jobs retry --yes --query=", 2, "invalid_input", ["-q: it is empty"]),
+    ("jobs ls --query=", 2, "invalid_input", ["-q: it is empty"]),
+    ("dlq replay --yes --query=", 2, "invalid_input", ["-q: it is empty"]),
+    ("dlq purge --yes --query=", 2, "invalid_input", ["-q: it is empty"]),
+    ("dlq discard --yes --query=", 2, "invalid_input", ["-q: it is empty"]),
+    ("dlq export --query=", 2, "invalid_input", ["-q: it is empty"]),
     ("jobs retry", 2, "invalid_input", ["which jobs?", "-q"]),
     (f"jobs cancel {NO_JOB} --dry-run", 3, "not_found", [NO_JOB]),
     (f"jobs cancel {NO_JOB} --columns x", 2, "unknown_option", ["'x'", "changed"]),
@@ -195,6 +204,15 @@ def content(path: Path) -> str:
         lines = "\n".join(connection.iterdump())
     connection.close()
     return hashlib.sha256(lines.encode()).hexdigest()
+
+
+def test_a_long_input_is_not_repeated_whole(mainspring: Commands) -> None:
+    done = mainspring("submit", "greet", "--queue", "x" * 30_000)
+    assert (done.code, done.error_code) == (2, "invalid_input")
+    done.assert_told()
+    assert "queue: 'xxx" in done.err
+    assert "' is not a name" in done.err
+    assert len(done.err) < 2_000
 
 
 def test_a_payload_over_the_limit_is_refused(mainspring: Commands) -> None:

@@ -134,19 +134,31 @@ async def test_a_replay_is_of_the_set_that_was_previewed(
 ) -> None:
     dead = [(await make_dead(store)).job_id for _ in range(3)]
     late = await start(store)
-    told = await _operate(desk, "replay", "", dry_run=True)
+    told = await _operate(desk, "replay", "kind:test.*", dry_run=True)
     clock.advance(1)
     await accept(store, late, Failed(BOOM, permanent=True))
     newer = (await make_dead(store)).job_id
-    done = await _operate(desk, "replay", "", until=told.until)
+    done = await _operate(desk, "replay", "kind:test.*", until=told.until)
     assert (done.changed, done.dry_run) == (tuple(dead), False)
     assert set(await states_of(store, [late.job_id, newer])) == {JobState.DEAD}
     # Again is harmless, also when one of them has died again.
     worker = await open_worker(store)
     again = await claim_one(store, worker, limit=1)
     await accept(store, again, Failed(BOOM, permanent=True))
-    assert (await _operate(desk, "replay", "", until=told.until)).changed == ()
-    assert set((await _operate(desk, "replay", "")).changed) == {late.job_id, newer, again.job_id}
+    assert (await _operate(desk, "replay", "kind:test.*", until=told.until)).changed == ()
+    assert set((await _operate(desk, "replay", "kind:test.*")).changed) == {
+        late.job_id,
+        newer,
+        again.job_id,
+    }
+
+
+async def test_an_operation_on_everything_must_be_meant(desk: FrontDesk, store: Store) -> None:
+    await submit_many(store, 2)
+    for query in ("", "  "):
+        with pytest.raises(InvalidInput, match="query: it is empty"):
+            await _operate(desk, "cancel", query)
+    assert len((await desk.find("state:ready", limit=9)).items) == 2
 
 
 async def test_the_oldest_of_the_newest_go_first_at_their_rate(
@@ -166,9 +178,9 @@ async def test_cancel_and_retry_take_what_they_can_change(desk: FrontDesk, store
     running = await start(store)
     dead = (await make_dead(store)).job_id
     waiting = await submit_one(store, delay_ms=60_000)
-    told = await _operate(desk, "cancel", "", dry_run=True)
+    told = await _operate(desk, "cancel", "kind:test.*", dry_run=True)
     assert told.states == {JobState.RUNNING: 1, JobState.SCHEDULED: 1}
-    assert (await _operate(desk, "retry", "")).changed == (dead, waiting)
+    assert (await _operate(desk, "retry", "kind:test.*")).changed == (dead, waiting)
     assert await states_of(store, [dead, waiting]) == [JobState.READY] * 2
     done = await _operate(desk, "cancel", "state:running", reason="stop", force=True)
     assert done.changed == (running.job_id,)

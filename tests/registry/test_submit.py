@@ -109,6 +109,11 @@ _BAD: list[tuple[dict[str, Any], type[MainspringError], str]] = [
     ({"id": b""}, InvalidId, "id: b'' is not an id"),
     ({"id": b"\xff" * 16}, InvalidId, "id: "),
     ({"kind": "other", "kind_is_known": False}, UnknownKind, "no handler of the kind 'other'"),
+    (
+        {"on_exhausted": "mail.sent", "kind_is_known": False},
+        UnknownKind,
+        "on_exhausted: no handler of the kind 'mail.sent' is known",
+    ),
     ({"kind_is_known": False, "payload": b"{}"}, InvalidPayload, 'mail.send: "to" is a required'),
 ]
 
@@ -168,7 +173,7 @@ async def test_defaults_come_from_the_declared_handler(desk: FrontDesk, store: S
                 max_crashes=1,
                 backoff={"jitter": 0},
                 timeout_ms=1,
-                on_exhausted="other",
+                on_exhausted=KIND,
             ),
             want(kind="new.kind"),
         ]
@@ -180,7 +185,7 @@ async def test_defaults_come_from_the_declared_handler(desk: FrontDesk, store: S
     found = await desk.get_job(chosen.job_id)
     assert (found.queue, found.priority, found.max_attempts) == ("slow", Priority.LOW, 1)
     assert (found.max_crashes, found.backoff, found.timeout_ms) == (1, Backoff(jitter=0), 1)
-    assert found.on_exhausted == "other"
+    assert found.on_exhausted == KIND
     found = await desk.get_job(without.job_id)
     assert (found.queue, found.max_attempts, found.backoff) == ("default", 5, None)
 
