@@ -149,9 +149,15 @@ class FrontDesk:
 
     async def get_job(self, job_id: bytes) -> JobView:
         """Return a job with payload and result, wherever they live."""
+        return await self._with_objects(await self._row(job_id))
+
+    async def _row(self, job_id: bytes) -> JobView:
         found = await self._store.get_job(job_id)
         if found is None:
             raise NotFound(f"there is no job {show_job(job_id)}")
+        return found
+
+    async def _with_objects(self, found: JobView) -> JobView:
         if self._blobs is None:
             return found
         changes: dict[str, bytes] = {}
@@ -204,13 +210,15 @@ class FrontDesk:
         """Return the job once it differs from what was seen, or as it is at the timeout."""
         until = monotonic() + timeout_seconds
         rest = _FIRST_POLL_SECONDS
+        # Objects never change; to fetch them at each look would cost more than all the rest.
+        known = None if seen is None else _as_stored(seen)
         subscription = self._store.wakeups.subscribe({"done"})
         try:
             while True:
-                found = await self.get_job(job_id)
+                found = await self._row(job_id)
                 left = until - monotonic()
-                if found != seen or found.state in FINAL or left <= 0:
-                    return found
+                if found != known or found.state in FINAL or left <= 0:
+                    return await self._with_objects(found)
                 if await subscription.wait(min(left, rest)):
                     # Under load something ends all the time; do not ask more often than this.
                     await pause_seconds(_HINT_REST_SECONDS)
@@ -459,6 +467,15 @@ def _unused(jobs: Sequence[NewJob], receipts: Sequence[Receipt]) -> list[str]:
             unused.append(job.payload_ref)
     in_use = set(named.values())
     return [reference for reference in unused if reference is not None and reference not in in_use]
+
+
+def _as_stored(shown: JobView) -> JobView:
+    """Return a job without what lies in the object store."""
+    return msgspec.structs.replace(
+        shown,
+        payload=shown.payload if shown.payload_ref is None else b"{}",
+        result=shown.result if shown.result_ref is None else None,
+    )
 
 
 def _page(limit: int) -> int:

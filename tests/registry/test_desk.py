@@ -262,6 +262,32 @@ async def test_waiting_ends_at_its_timeout_with_the_job_as_it_is(
     assert await desk.wait_for_change(seen.id, seen, 0.001) == seen
 
 
+async def test_waiting_fetches_a_large_payload_once(
+    desk: FrontDesk, store: Store, blobs: LocalBlobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    payload = b'{"a":"' + b"x" * INLINE_BYTES_MAX + b'"}'
+    wanted = Submission(kind="mail.send", payload=payload, kind_is_known=True)
+    [accepted] = await desk.submit([wanted])
+    seen = await desk.get_job(accepted.job_id)
+    looks: list[bytes] = []
+    fetched: list[str] = []
+    look, fetch = store.get_job, blobs.get
+
+    async def counted_look(job_id: bytes) -> JobView | None:
+        looks.append(job_id)
+        return await look(job_id)
+
+    async def counted_fetch(reference: str) -> bytes:
+        fetched.append(reference)
+        return await fetch(reference)
+
+    monkeypatch.setattr(store, "get_job", counted_look)
+    monkeypatch.setattr(blobs, "get", counted_fetch)
+    assert await desk.wait_for_change(seen.id, seen, 0.2) == seen
+    assert len(looks) > 2
+    assert fetched == [seen.payload_ref]
+
+
 async def test_a_job_that_falls_due_has_changed(
     desk: FrontDesk, store: Store, clock: SettableClock
 ) -> None:
