@@ -238,12 +238,18 @@ def _refuse(text: str) -> None:
 
 def _no_such_date(texts: CronTexts, position: int) -> NeverFires:
     day = shortened(texts.day)
-    found = f"{day} of month {shortened(texts.month)} does not exist"
+    found = f"{day} of month {shortened(texts.month)}"
+    if texts.weekday in {"*", "?"} or not _must_both(texts):
+        found += " does not exist"
+        hint = "use a day that the month has, or L for its last day"
+    else:
+        found += f" is never the weekday {shortened(texts.weekday)}"
+        hint = "both day fields must match, since one of them begins with *"
     if texts.year != "*":
         found += f" in {shortened(texts.year)}"
     return NeverFires(
         f"{DAY.name}: {found} (position {position})",
-        hint="use a day that the month has, or L for its last day",
+        hint=hint,
         details={
             "field": DAY.name,
             "position": position,
@@ -251,6 +257,10 @@ def _no_such_date(texts: CronTexts, position: int) -> NeverFires:
             "reason": "no_such_date",
         },
     )
+
+
+def _must_both(texts: CronTexts) -> bool:
+    return month_days(texts.day).starred or week_days(texts.weekday).starred
 
 
 def _read(field: Field, text: str) -> None:

@@ -66,7 +66,7 @@ class Step:
         match = _ISO.fullmatch(text)
         hint = "write PT90M, P1D, P2W, P1M or P1Y"
         if match is None or not any(match.groups()):
-            raise Refusal(offset, text, f"{shortened(text)} is no ISO duration", hint)
+            raise Refusal(offset, text, f"{shortened(text) or 'nothing'} is no ISO duration", hint)
         years, months, weeks, days, hours, minutes, seconds = (
             int(part or 0) for part in match.groups()
         )

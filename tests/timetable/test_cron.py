@@ -192,6 +192,31 @@ def test_dates_that_do_not_exist(text: str) -> None:
     assert "use a day that the month has" in caught.value.hint
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("0 0 LW * */7", "LW of month * is never the weekday */7"),
+        ("0 0 */20 * 5#5", "*/20 of month * is never the weekday 5#5"),
+        ("0 0 30 2 */2", "30 of month 2 is never the weekday */2"),
+        ("0 0 0 29 2 ? 2027", "29 of month 2 does not exist in 2027"),
+    ],
+)
+def test_days_that_never_come_are_told(text: str, said: str) -> None:
+    with pytest.raises(NeverFires) as caught:
+        cron(text)
+    assert said in caught.value.message
+    assert caught.value.details["reason"] == "no_such_date"
+
+
+@pytest.mark.parametrize(
+    ("text", "weekdays"), [("0 0 * * 5/1", "56"), ("0 0 * * 1/3", "14"), ("0 0 * * */3", "036")]
+)
+def test_steps_of_weekdays_end_with_saturday(text: str, weekdays: str) -> None:
+    days = [wall_text(day * 86_400) for day in range(7) if cron(text).matches(day * 86_400)]
+    found = sorted(datetime.fromisoformat(day).isoweekday() % 7 for day in days)
+    assert "".join(map(str, found)) == weekdays
+
+
 def test_a_leap_day_of_a_common_year_never_comes() -> None:
     with pytest.raises(NeverFires):
         cron("0 0 0 29 2 ? 2027")
