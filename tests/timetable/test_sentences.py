@@ -34,8 +34,8 @@ NEW_YORK = "America/New_York"
         ("0 9 * * 5L", "UTC", "at 09:00 on the last Friday of the month, UTC"),
         ("0 9 1 JAN,JUL *", "UTC", "at 09:00 on day 1 of the month in January and July, UTC"),
         (
-            *("0 0 L-3 NOV-DEC *", "+05:30"),
-            "at 00:00 on the day 3 before the last of the month in November and December, UTC+05:30",
+            *("0 0 L-3 MAY-JUN *", "+05:30"),
+            "at 00:00 on the day 3 before the last of the month in May and June, UTC+05:30",
         ),
         (
             *("0 0 0 1 1 ? 2030-2031", "UTC"),
