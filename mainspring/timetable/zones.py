@@ -145,7 +145,8 @@ class Zone:
         found = []
         for start, end, offset, low in zip(self._starts, ends, self._offsets, lows, strict=True):
             wall_start = start + offset
-            wall_end = end + offset
+            # East of Greenwich as well, what is never found lies behind every segment.
+            wall_end = min(end + offset, NEVER)
             gap_from = min(mark, wall_start) if mark > -NEVER else wall_start
             wall_from = max(mark, wall_start) if fold == FIRST else wall_start
             mark = max(mark, wall_end)

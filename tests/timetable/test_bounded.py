@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 
+import msgspec
 import pytest
 
 from mainspring.domain.limits import SEARCH_DAYS_MAX
@@ -103,3 +104,13 @@ def test_fires_that_a_calendar_takes_away_are_listed_with_one_search_for_gaps() 
     long = steps(lambda: found.not_fired(AFTER, AFTER + 864_000))
     assert long < short + 10 * SEARCH_STEPS / 100
     assert len(found.not_fired(AFTER, AFTER + 864_000).fires) == 2880
+
+
+@pytest.mark.parametrize("fold", ["first", "second", "both"])
+@pytest.mark.parametrize("when", ["at 2027-03-14T02:30", "FREQ=DAILY;UNTIL=20270601T000000"])
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Tokyo", "Europe/Berlin"])
+def test_a_rule_that_is_over_is_over_in_every_zone(zone: str, when: str, fold: str) -> None:
+    definition = {"when": (when,), "zone": zone, "anchor": "2027-01-01T00:00", "dst_fold": fold}
+    found = compile_timetable(msgspec.convert(definition, Definition))
+    assert found.next_at(AFTER + 400 * 86_400) is None
+    assert len(found.between(AFTER, AFTER + 40_000 * 86_400).fires) in {1, 151, 152}
