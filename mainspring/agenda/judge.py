@@ -163,13 +163,23 @@ def _edges(book: Book) -> tuple[int, int]:
     """Return up to which due instant fires were missed, and up to which they are too old."""
     policies, standing = book.spec.policies, book.standing
     missed = standing.now_ms - policies.misfire_threshold_seconds * 1000 - 1
-    if standing.waiting and policies.overlap == "defer":
-        freed = standing.now_ms if standing.freed_ms is None else standing.freed_ms
-        missed = max(missed, min(freed, standing.now_ms))
+    if _has_waited(book):
+        missed = max(missed, _freed_ms(standing))
     if policies.catchup_window_seconds is None:
         return missed, 0
     # Only what was missed can be too old to be caught up, however short the window is.
     return missed, min(missed, standing.now_ms - policies.catchup_window_seconds * 1000 - 1)
+
+
+def _has_waited(book: Book) -> bool:
+    """Say whether a due fire waited for the end of the live job, as its policy wants."""
+    return book.standing.waiting and book.spec.policies.overlap == "defer"
+
+
+def _freed_ms(standing: Standing) -> int:
+    """Return when the job ended that was waited for."""
+    freed = standing.now_ms if standing.freed_ms is None else standing.freed_ms
+    return min(freed, standing.now_ms)
 
 
 def _is_worth_a_job(book: Book) -> bool:
@@ -187,7 +197,6 @@ def _take_missed(book: Book) -> None:
     expired = book.last_due(oldest)
     if expired is not None:
         book.leave_out(expired, Outcome.EXPIRED)
-    waited = standing.waiting and policies.overlap == "defer"
     last = book.last_due(edge)
     if last is None:
         return
@@ -195,7 +204,11 @@ def _take_missed(book: Book) -> None:
     if _newest_is_wanted(book) and (standing.waiting or misfire == "fire_all"):
         misfire = "fire_once"
     if misfire == "skip":
-        book.leave_out(last, Outcome.SKIPPED_OVERLAP if waited else Outcome.SKIPPED_MISFIRE)
+        met = book.last_due(_freed_ms(standing)) if _has_waited(book) else None
+        if met is not None:
+            book.leave_out(met, Outcome.SKIPPED_OVERLAP)
+        # What came after the live job's end was in nobody's way, only late.
+        book.leave_out(last, Outcome.SKIPPED_MISFIRE)
     elif misfire == "fire_once":
         _once(book, last)
     else:

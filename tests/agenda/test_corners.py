@@ -52,6 +52,18 @@ def test_what_is_missed_and_older_than_the_window_expires() -> None:
     assert rows_of(advance(standing, ids(), horizon_ms=0)) == [(NOON - HOUR, SPAN, "expired")]
 
 
+def test_only_what_met_the_live_job_was_skipped_for_it() -> None:
+    spec = spec_of("*/20 * * * *", misfire="skip")
+    freed = NOON + 50 * MINUTE
+    standing = standing_of(
+        spec, NOON + 65 * MINUTE, through=NOON - 1, waiting=True, freed_ms=freed * 1000
+    )
+    assert rows_of(advance(standing, ids(), horizon_ms=0)) == [
+        (NOON, SPAN, "skipped_overlap"),
+        (NOON + HOUR, 0, "skipped_misfire"),
+    ]
+
+
 # --- wishes to leave out the next -------------------------------------------------------------
 
 
