@@ -1,5 +1,6 @@
 """The plans of the statements on a store with 50,000 live jobs and as many final ones."""
 
+import json
 import sqlite3
 from collections.abc import Iterator
 from importlib.resources import files
@@ -126,6 +127,25 @@ def test_the_paths_that_count_use_their_index(
     assert any(expected in step for step in steps), steps
     sorts = [step for step in steps if "TEMP B-TREE FOR ORDER BY" in step]
     assert not sorts or name in MAY_SORT, steps
+
+
+@pytest.mark.parametrize("name", ["list_orphans", "list_overdue"])
+def test_recovery_reads_no_more_than_its_limit(database: sqlite3.Connection, name: str) -> None:
+    """A thousand attempts have run out at once; each step takes a few of them."""
+    database.execute("BEGIN")
+    database.execute(
+        "INSERT INTO workers (id, name, host, pid, version, queues, kinds, state, lease_ms, "
+        "started_at, beat_at, lease_until, ended_at) "
+        "VALUES (zeroblob(16), 'w', 'h', 1, '1', '{}', '[]', 'lost', 1, 1, 1, 1, 1)"
+    )
+    database.execute("UPDATE jobs SET worker_id = zeroblob(16) WHERE worker_id IS NOT NULL")
+    try:
+        for limit, expected in ((7, 7), (5_000, 1_000)):
+            values = {"now": 10**12, "job_limit": limit}
+            [found] = database.execute(statement(name).text, values).fetchone()
+            assert len(json.loads(found)) == expected
+    finally:
+        database.execute("ROLLBACK")
 
 
 def test_every_statement_is_used() -> None:
