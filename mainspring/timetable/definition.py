@@ -212,10 +212,12 @@ def _heeding(definition: Definition, calendars: Mapping[str, Calendar]) -> Heedi
     for heeds in definition.calendars:
         check_choice("mode", heeds.mode, ("exclude", "include"))
         if heeds.calendar not in calendars:
+            name = heeds.calendar[:64]
+            first = f"create it first: mainspring calendars create {name}"
             raise InvalidSchedule(
-                f"calendars: there is no calendar {heeds.calendar[:64]!r}",
-                hint=suggestion(heeds.calendar[:64], calendars) if calendars else "create it first",
-                details={"field": "calendars", "token": heeds.calendar[:64]},
+                f"calendars: there is no calendar {name!r}",
+                hint=suggestion(name, calendars) if calendars else first,
+                details={"field": "calendars", "token": name},
             )
         found[heeds.mode].append(calendars[heeds.calendar])
     return Heeding(tuple(found["exclude"]), tuple(found["include"]), definition.on_excluded)

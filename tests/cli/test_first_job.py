@@ -19,6 +19,7 @@ PAGES = (
     "guides/failures",
     "guides/command-line",
     "guides/deploying-schedules",
+    "guides/schedules",
 )
 BLOCK = re.compile(r"^```(console|python|diff)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 #: However this program was called: where it is not on PATH, it says so.
