@@ -52,6 +52,11 @@ def days(found: Timetable) -> list[str]:
             ("2027-12-24T11:01..2027-12-25T11:01",),
             "20 21 22 23 24 26 27 28 29 30 31 01 02 03 04 05",
         ),
+        # A minute that is taken away in part is taken away.
+        (
+            ("2027-12-24T10:00..2027-12-24T11:00:30",),
+            "20 21 22 23 25 26 27 28 29 30 31 01 02 03 04 05",
+        ),
         (HOLIDAYS, "20 21 22 23 29 03 04 05"),
     ],
 )
@@ -81,6 +86,8 @@ def test_what_belongs_to_a_calendar_is_left_out_or_kept_to(
         ("0 11 24-29 12 *", "next_business_day", ["29"]),
         ("FREQ=MONTHLY;BYMONTHDAY=25;BYHOUR=11", "previous_business_day", ["23 < 25"]),
         ("2027-12-25T11:00", "next_business_day", ["29"]),
+        ("2027-12-30T11:00", "previous_business_day", ["29"]),
+        ("2027-12-24T11:00", "previous_business_day", ["23"]),
         ("R/2027-01-25T11:00/P1M", "next_business_day", ["29 < 25"]),
     ],
 )
