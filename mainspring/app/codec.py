@@ -53,7 +53,7 @@ class Codec:
         signature = inspect.signature(function)
         hints = _hints(kind, function)
         parameters = list(signature.parameters.values())
-        self.takes_context = (
+        self.takes_context: bool = (
             bool(parameters)
             and parameters[0].kind is not inspect.Parameter.KEYWORD_ONLY
             and _is_context(parameters[0], hints)

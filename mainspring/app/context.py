@@ -148,20 +148,20 @@ class Context(Generic[Deps]):
         self._job_id = job_id
         self._effect_key = effect_key
         #: The fence: grows with every claim. Pass it on to stores that can refuse older ones.
-        self.attempt = attempt
-        self.kind = kind
-        self.queue = queue
-        self.tenant = tenant
+        self.attempt: int = attempt
+        self.kind: str = kind
+        self.queue: str = queue
+        self.tenant: str = tenant
         #: Which execution this is, of at most ``max_attempts``.
-        self.tries = tries
-        self.max_attempts = max_attempts
-        self.due_at = due_at
-        self.started_at = started_at
-        self.created_at = created_at
-        self.timeout_seconds = timeout_seconds
+        self.tries: int = tries
+        self.max_attempts: int = max_attempts
+        self.due_at: datetime = due_at
+        self.started_at: datetime = started_at
+        self.created_at: datetime = created_at
+        self.timeout_seconds: float = timeout_seconds
         #: The fire that this job is; ``None`` for a job that no schedule made.
-        self.fire = fire
-        self.log = JobLog(log)
+        self.fire: Fire | None = fire
+        self.log: JobLog = JobLog(log)
         self._deps = deps
         self._progress = progress
         self._cancelled = cancelled

@@ -49,14 +49,14 @@ class Call(Generic[R]):
 
     def __init__(self, job: "Job[..., R]", payload: bytes, chosen: Chosen = NOTHING) -> None:
         """Keep a validated payload and its options."""
-        self.job = job
-        self.payload = payload
+        self.job: Job[..., R] = job
+        self.payload: bytes = payload
         self._chosen = chosen
         handler = job.handler
         submission = Submission(
             kind=handler.kind, payload=payload, kind_is_known=True, declared=handler.info
         )
-        self.submission = chosen.applied(submission, handler.codec)
+        self.submission: Submission = chosen.applied(submission, handler.codec)
 
     def options(self, **options: Unpack[Options]) -> "Call[R]":
         """Return the same call with options of this submission.
@@ -111,12 +111,12 @@ class Job(Generic[P, R]):
         """Wrap the function; made by ``@app.job``."""
         self.function = function
         self.handler = handler
-        self.kind = handler.kind
+        self.kind: str = handler.kind
         self.app = app
         self._chosen = chosen
         self._door = door
         self.__doc__ = function.__doc__
-        self.__name__ = getattr(function, "__name__", handler.kind)
+        self.__name__: str = getattr(function, "__name__", handler.kind)
         self.__wrapped__ = function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -284,9 +284,9 @@ class App:
         the context of an attempt and returns a context manager, which is entered around the
         handler, where the handler runs; the first one is the outermost.
         """
-        self.name = _name(name)
-        self.lifespan = _lifespan(lifespan)
-        self.middleware = _middleware(middleware)
+        self.name: str = _name(name)
+        self.lifespan: Callable[[], AbstractAsyncContextManager[Any]] | None = _lifespan(lifespan)
+        self.middleware: tuple[Middleware, ...] = _middleware(middleware)
         self.handlers: dict[str, Handler] = {}
         #: What ``mainspring deploy`` reconciles.
         self.schedules: dict[str, ScheduleDraft] = {}

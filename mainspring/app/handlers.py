@@ -60,16 +60,16 @@ class Handler:
         middleware: tuple[Middleware, ...],
     ) -> None:
         """Keep the declaration; ``info`` is what submissions and other processes need of it."""
-        self.function = function
-        self.kind = info.kind
-        self.codec = Codec(info.kind, function)
-        self.takes_context = self.codec.takes_context
+        self.function: Callable[..., Any] = function
+        self.kind: str = info.kind
+        self.codec: Codec = Codec(info.kind, function)
+        self.takes_context: bool = self.codec.takes_context
         self.mode: Mode = cast("Mode", info.mode)
-        self.retry_on = retry_on
+        self.retry_on: tuple[type[BaseException], ...] = retry_on
         #: An attempt that shows no sign of life for so long is stopped.
-        self.heartbeat_ms = heartbeat_ms
-        self.middleware = middleware
-        self.info = msgspec.structs.replace(info, schema=self.codec.schema())
+        self.heartbeat_ms: int | None = heartbeat_ms
+        self.middleware: tuple[Middleware, ...] = middleware
+        self.info: HandlerInfo = msgspec.structs.replace(info, schema=self.codec.schema())
 
     @property
     def is_async(self) -> bool:

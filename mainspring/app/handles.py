@@ -38,7 +38,7 @@ class Handle(Generic[R]):
         self._raw = job_id
         self._codec = codec
         #: False when a submission key or unique key found an earlier job.
-        self.created = created
+        self.created: bool = created
 
     @property
     def id(self) -> str:

@@ -19,7 +19,7 @@ class RetryAfter(Exception):
 
     def __init__(self, delay: str | timedelta, reason: str = "") -> None:
         """Keep the delay: ``"30s"`` or a ``timedelta``."""
-        self.delay_ms = milliseconds(delay, name="delay")
+        self.delay_ms: int = milliseconds(delay, name="delay")
         self.reason = reason
         super().__init__(reason or f"retry after {self.delay_ms} ms")
 
@@ -29,7 +29,7 @@ class Snooze(Exception):
 
     def __init__(self, delay: str | timedelta, reason: str = "") -> None:
         """Keep the delay: ``"10m"`` or a ``timedelta``."""
-        self.delay_ms = milliseconds(delay, name="delay")
+        self.delay_ms: int = milliseconds(delay, name="delay")
         self.reason = reason
         super().__init__(reason or f"snoozed for {self.delay_ms} ms")
 

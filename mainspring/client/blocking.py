@@ -290,14 +290,14 @@ class Client:
     def __init__(self, door: Door) -> None:
         """Ask through ``door``, which its opener closes."""
         self.door = door
-        self.jobs = BlockingJobs(door)
-        self.ops = BlockingOps(door)
-        self.queues = BlockingQueues(door)
-        self.workers = BlockingWorkers(door)
-        self.handlers = BlockingHandlers(door)
-        self.files = BlockingFiles(door)
-        self.schedules = BlockingSchedules(door)
-        self.calendars = BlockingCalendars(door)
+        self.jobs: BlockingJobs = BlockingJobs(door)
+        self.ops: BlockingOps = BlockingOps(door)
+        self.queues: BlockingQueues = BlockingQueues(door)
+        self.workers: BlockingWorkers = BlockingWorkers(door)
+        self.handlers: BlockingHandlers = BlockingHandlers(door)
+        self.files: BlockingFiles = BlockingFiles(door)
+        self.schedules: BlockingSchedules = BlockingSchedules(door)
+        self.calendars: BlockingCalendars = BlockingCalendars(door)
 
     @overload
     def submit(self, wanted: Call[R], /, **options: Unpack[Options]) -> Handle[R]: ...

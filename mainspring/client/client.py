@@ -297,14 +297,14 @@ class AsyncClient:
     def __init__(self, door: Door) -> None:
         """Ask through ``door``, which its opener closes."""
         self.door = door
-        self.jobs = AsyncJobs(door)
-        self.ops = AsyncOps(door)
-        self.queues = AsyncQueues(door)
-        self.workers = AsyncWorkers(door)
-        self.handlers = AsyncHandlers(door)
-        self.files = AsyncFiles(door)
-        self.schedules = AsyncSchedules(door)
-        self.calendars = AsyncCalendars(door)
+        self.jobs: AsyncJobs = AsyncJobs(door)
+        self.ops: AsyncOps = AsyncOps(door)
+        self.queues: AsyncQueues = AsyncQueues(door)
+        self.workers: AsyncWorkers = AsyncWorkers(door)
+        self.handlers: AsyncHandlers = AsyncHandlers(door)
+        self.files: AsyncFiles = AsyncFiles(door)
+        self.schedules: AsyncSchedules = AsyncSchedules(door)
+        self.calendars: AsyncCalendars = AsyncCalendars(door)
 
     @overload
     async def submit(self, wanted: Call[R], /, **options: Unpack[Options]) -> Handle[R]: ...

@@ -25,7 +25,7 @@ class Search:
     def __init__(self, door: Door, query: str) -> None:
         """Keep the text; made by ``client.jobs.find``."""
         self._door = door
-        self.query = text_of(query)
+        self.query: str = text_of(query)
 
     def __repr__(self) -> str:
         """Show the text."""

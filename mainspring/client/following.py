@@ -46,7 +46,7 @@ class Following:
             self._until = monotonic() + milliseconds(timeout, name="timeout") / 1_000
         self._seen: JobView | None = None
         self._cursor: tuple[int, int] | None = None
-        self.has_ended = False
+        self.has_ended: bool = False
 
     async def step(self, gateway: ClientGateway) -> list[Event]:
         """Return what is new, as soon as something is, or nothing after a while."""

@@ -28,19 +28,19 @@ class Snapshot:
         """Read a view with the types of its handler."""
         self.view = view
         self._handler = handler
-        self.id = show_job(view.id)
-        self.kind = view.kind
+        self.id: str = show_job(view.id)
+        self.kind: str = view.kind
         self.state: JobState = view.state
-        self.reason = view.reason
-        self.queue = view.queue
+        self.reason: str | None = view.reason
+        self.queue: str = view.queue
         self.priority = Priority(view.priority).name.lower()
         self.due_at: datetime = view.due_at
         #: How often it was handed out, and how many of these counted.
-        self.attempt = view.attempt
-        self.tries = view.tries
-        self.key = view.submission_key
-        self.progress = view.progress_done
-        self.note = view.progress_note
+        self.attempt: int = view.attempt
+        self.tries: int = view.tries
+        self.key: str | None = view.submission_key
+        self.progress: float | None = view.progress_done
+        self.note: str | None = view.progress_note
 
     @property
     def delay(self) -> timedelta:
@@ -106,20 +106,20 @@ class Drained:
         self._ended = tuple(ended)
         self._look = look
         #: Attempts that ended, whatever became of their jobs.
-        self.attempts = len(ended)
-        self.succeeded = states[JobState.SUCCEEDED]
-        self.cancelled = states[JobState.CANCELLED]
+        self.attempts: int = len(ended)
+        self.succeeded: int = states[JobState.SUCCEEDED]
+        self.cancelled: int = states[JobState.CANCELLED]
         #: Attempts that will be followed by another one.
-        self.retried = states[JobState.RETRYING]
-        self.failed = closed[AttemptState.FAILED]
-        self.timed_out = closed[AttemptState.TIMED_OUT]
-        self.lost = closed[AttemptState.LOST]
-        self.snoozed = sum(
+        self.retried: int = states[JobState.RETRYING]
+        self.failed: int = closed[AttemptState.FAILED]
+        self.timed_out: int = closed[AttemptState.TIMED_OUT]
+        self.lost: int = closed[AttemptState.LOST]
+        self.snoozed: int = sum(
             one.closed_as is AttemptState.RELEASED and one.state is JobState.SCHEDULED
             for one in ended
         )
         # Looked at now: nothing of it should have moved on when an assertion asks.
-        self.dead = self._of(JobState.DEAD)
+        self.dead: list[Snapshot] = self._of(JobState.DEAD)
 
     @cached_property
     def jobs(self) -> list[Snapshot]:

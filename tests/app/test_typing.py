@@ -1,6 +1,7 @@
 """What type checkers make of the SDK: a call keeps parameters and result, in mypy and pyright."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -13,6 +14,8 @@ _CASES = Path(__file__).with_name("typing_cases.py")
 _ROOT = _CASES.parents[2]
 #: Programs as users write them: nothing at all is to be said about these.
 _CLEAN = ("tests/client", "examples/orders", "examples/images", "examples/web")
+#: Where everything lives that users hold in their hands.
+_MET = ("mainspring.app.", "mainspring.client.", "mainspring.testing.snapshots.")
 _PROGRAMS = tuple(
     path
     for folder in _CLEAN
@@ -62,6 +65,28 @@ def test_mypy_finds_nothing_in_the_programs_of_users(folder: str, tmp_path: Path
         ]
     )
     assert (err, code) == ("", 0), out
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+def test_every_type_that_users_meet_is_declared() -> None:
+    """What is not declared is inferred, and by each type checker in its own way."""
+    binaries = Path(sys.executable).parent
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "basedpyright", "--outputjson"),
+            *("--verifytypes", "mainspring", "--ignoreexternal"),
+        ],
+        cwd=_ROOT,
+        env=os.environ | {"PATH": f"{binaries}{os.pathsep}{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    symbols = json.loads(done.stdout)["typeCompleteness"]["symbols"]
+    met = {item["name"]: item for item in symbols if item["name"].startswith(_MET)}
+    assert {"mainspring.app.declare.App.job", "mainspring.app.context.Context.log"} <= set(met)
+    assert [name for name, item in met.items() if not item["isTypeKnown"]] == []
 
 
 @pytest.mark.slow

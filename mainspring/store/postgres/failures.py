@@ -8,7 +8,7 @@ sent, that the server refused, or that stood in a transaction without its COMMIT
 
 from enum import Enum
 from typing import Final, TypeAlias
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import asyncpg
 
@@ -144,7 +144,9 @@ def shown_address(dsn: str) -> str:
     """Return ``host:port/database`` of a DSN: what messages may show, never the password."""
     try:
         parts = urlsplit(dsn)
-        where = f"{parts.hostname or 'local socket'}:{parts.port or 5432}"
+        # A host in the query is a name, or the folder of a socket.
+        named = parse_qs(parts.query).get("host", ["local socket"])[0]
+        where = f"{parts.hostname or named}:{parts.port or 5432}"
         return f"{where}/{parts.path.removeprefix('/') or 'postgres'}"
     except ValueError:
         return "PostgreSQL"
