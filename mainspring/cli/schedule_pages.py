@@ -63,7 +63,7 @@ def spec_of(view: ScheduleView) -> "Spec":
 def schedule_columns(now: datetime) -> list[Column[Listed]]:
     """Return how schedules are shown."""
     return [
-        Column("NAME", lambda row: row.view.name, shrinks=True),
+        Column("NAME", lambda row: row.view.name, shrinks=True, least=12),
         Column("STATE", lambda row: _state(row.view)),
         Column("NEXT", lambda row: _next(row, now)),
         Column("LAST", lambda row: _last(row.last, now)),
@@ -71,7 +71,7 @@ def schedule_columns(now: datetime) -> list[Column[Listed]]:
         Column("OWNER", lambda row: row.view.owner or "", wide=True),
         Column("TENANT", lambda row: row.view.tenant, wide=True),
         Column("ID", lambda row: row.view.schedule_id, wide=True),
-        Column("WHEN", lambda row: row.preview.sentence, shrinks=True),
+        Column("WHEN", lambda row: row.preview.sentence, shrinks=True, least=28),
     ]
 
 

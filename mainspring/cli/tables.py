@@ -33,8 +33,10 @@ class Column(NamedTuple, Generic[Row]):
     wide: bool = False
     #: Left out on terminals narrower than this.
     from_width: int = 0
-    #: May be cut when the table is too wide; the last such column first.
+    #: May be cut when the table is too wide; the last such column first,
     shrinks: bool = False
+    #: but never to less than this, nor than its title.
+    least: int = _LEAST_COLUMNS
 
 
 def terminal_width() -> int:
@@ -76,7 +78,7 @@ def _fit(widths: list[int], columns: Sequence[Column[Row]], width: int) -> None:
     excess = sum(widths) + len(_GAP) * (len(widths) - 1) - width
     for place in reversed(range(len(columns))):
         if excess > 0 and columns[place].shrinks:
-            least = max(_LEAST_COLUMNS, width_of(columns[place].title))
+            least = max(columns[place].least, width_of(columns[place].title))
             taken = max(0, min(excess, widths[place] - least))
             widths[place] -= taken
             excess -= taken

@@ -60,3 +60,38 @@ async def test_the_doctor_sees_who_holds_a_snapshot(
     finally:
         await opened.close()
         await holder.close()
+
+
+@pytest.mark.postgres
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+def test_a_schedule_fires_on_postgresql(
+    database: MakeDatabase, mainspring: Commands, start: Callable[..., Running]
+) -> None:
+    store = {"MAINSPRING_STORE": database()}
+    mainspring("db", "migrate", env=store, expect=0)
+    worker = start("worker", "start", "mainspring.cli.tour:app", env=store)
+    worker.wait_for("worker mainspring.cli.tour: 6 handlers")
+    words = ("schedules", "create", "beat", "greet", "name=Ada", "--every", "1s")
+    made = mainspring(*words, "--overlap", "allow", env=store, expect=0)
+    assert "every second" in made.out
+    ahead = ("schedules", "history", "beat", "--until", "2099-01-01T00:00:00Z", "-o", "json")
+    first = mainspring(*ahead, env=store, expect=0).json()[-1]
+    assert (first["cause"], first["outcome"]) == ("schedule", "job")
+    mainspring("jobs", "wait", first["job_id"], env=store, expect=0)
+    done = mainspring("schedules", "trigger", "beat", "--wait", env=store)
+    assert done.out.endswith('"Hello, Ada"\n')
+    mainspring("schedules", "pause", "beat", "--reason", "enough", env=store, expect=0)
+    rows = mainspring("schedules", "history", "beat", "-o", "json", env=store, expect=0).json()
+    assert {row["cause"] for row in rows} >= {"manual", "schedule"}
+    assert mainspring("schedules", "audit", "--all", env=store).code == 0
+    back = mainspring(
+        *("schedules", "backfill", "beat", "--from", "2026-01-01T00:00:00Z"),
+        *("--to", "2026-01-01T00:00:02Z", "--concurrency", "3", "--wait", "-o", "json"),
+        env=store,
+        expect=0,
+    )
+    assert (back.json()["fires"], back.json()["succeeded"]) == (3, 3)
+    mainspring("schedules", "rm", "beat", "--yes", env=store, expect=0)
+    assert "beat" not in mainspring("schedules", "ls", env=store, expect=0).out
+    assert worker.end(signal.SIGTERM) == 0

@@ -116,6 +116,13 @@ def test_a_table_fits_its_terminal() -> None:
     ]
 
 
+def test_a_column_keeps_what_it_needs_and_another_gives_way() -> None:
+    number, text, *_ = rows()
+    columns = [number._replace(shrinks=True), text._replace(least=20)]
+    lines = render([("1" * 40, "a" * 50)], columns, width=40, color=False)
+    assert lines[1].split() == ["1" * 17 + "…", "a" * 19 + "…"]
+
+
 def test_a_wide_table_shows_everything() -> None:
     lines = render([("1", "a" * 50)], rows(), width=30, color=False, wide=True)
     assert lines[0].split() == ["ID", "WHAT", "SIZE", "MORE", "ALL"]
