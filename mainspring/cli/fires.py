@@ -79,10 +79,10 @@ def fire_facts(fired: Fired, job: JobView, now: datetime) -> list[tuple[str, str
     facts = [("schedule", f"{fired.schedule.name}  ({fired.schedule.schedule_id})")]
     if row is not None and (how := row.note or _CAUSES[row.cause]):
         facts.append(("fire", how))
-    local = "" if fired.zone == "UTC" else f", {local_time(job.nominal_at, fired.zone)} there"
-    facts.append(
-        ("nominal", f"{absolute(job.nominal_at)}  ({relative(job.nominal_at, now)}){local}")
-    )
+    when = f"{absolute(job.nominal_at)}  ({relative(job.nominal_at, now)})"
+    facts.append(("nominal", when))
+    if fired.zone != "UTC":
+        facts.append(("local", f"{local_time(job.nominal_at, fired.zone)}  ({fired.zone})"))
     if row is None:
         return facts
     late = row.due_at - job.nominal_at

@@ -84,7 +84,7 @@ def test_a_fired_job_shows_its_schedule_and_instants(
 
 def test_jitter_and_the_local_clock_are_told(mainspring: Commands, jobs: dict[str, str]) -> None:
     page = mainspring("jobs", "get", jobs["spread"], expect=0).out
-    assert "+09:00 there" in page
+    assert "+09:00  (Asia/Tokyo)" in page
     assert "after the nominal instant" in page
     told = mainspring("jobs", "explain", jobs["spread"], expect=0).out
     assert "It is the fire of the schedule spread for" in told
