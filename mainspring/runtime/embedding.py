@@ -5,13 +5,14 @@ import difflib
 import sys
 from collections.abc import Mapping
 from datetime import timedelta
+from importlib.util import find_spec
 from typing import Final, TypedDict
 
 from mainspring.app.declare import App
 from mainspring.app.durations import milliseconds
-from mainspring.domain.errors import AppNotLoaded, UnknownOption
+from mainspring.domain.errors import AppNotLoaded, InvalidInput, UnknownOption
 from mainspring.domain.limits import QUEUE_CHARACTERS_MAX
-from mainspring.domain.names import check_name, check_range
+from mainspring.domain.names import check_flag, check_name, check_range
 from mainspring.runtime.embedded import EmbeddedWorker
 from mainspring.runtime.prepare import prepare_store
 from mainspring.runtime.settings import Settings, read_settings, sqlite_path
@@ -54,26 +55,49 @@ def prepared_worker(
             )
     config = _config(app, options)
     settings = read_settings(store=url, blobs=options.get("blobs"))
-    if options.get("migrate", sqlite_path(settings.store_url) is not None):
+    shared = check_flag("shared", options.get("shared", True))
+    is_file = sqlite_path(settings.store_url) is not None
+    if check_flag("migrate", options.get("migrate", is_file)):
         asyncio.run(prepare_store(settings))
-    return EmbeddedWorker(settings, config, shared=options.get("shared", True)), settings
+    return EmbeddedWorker(settings, config, shared=shared), settings
 
 
 def _config(app: App, options: EmbedOptions) -> WorkerConfig:
     slots = check_range("slots", options.get("slots", DEFAULT_SLOTS), 1, _SLOTS_MAX)
     named = sorted({handler.info.queue for handler in app.handlers.values()})
-    queues = dict(options.get("queues", dict.fromkeys(named or ["default"], slots)))
+    given: object = options.get("queues", dict.fromkeys(named or ["default"], slots))
+    if not isinstance(given, Mapping) or not given:
+        raise InvalidInput(
+            f"queues: {given!r} is no mapping of queues to slots", hint='write {"mail": 8}'
+        )
+    queues = dict(given)
     for name, count in queues.items():
         check_name("queues", name, QUEUE_CHARACTERS_MAX)
         check_range(f"queues: slots of {name}", count, 1, _SLOTS_MAX)
     return WorkerConfig(
-        app=options.get("reference") or reference_of(app),
+        app=_findable(options["reference"]) if "reference" in options else reference_of(app),
         queues=queues,
         processes=check_range("processes", options.get("processes", 1), 1, _PROCESSES_MAX),
         name=f"{app.name} (embedded)",
         drain_seconds=milliseconds(options.get("drain", _DRAIN), name="drain") / 1_000,
         log_level="info",
     )
+
+
+def _findable(reference: object) -> str:
+    """Return a reference whose module is there: the worker that imports it has nobody to tell."""
+    if not isinstance(reference, str):
+        raise InvalidInput(f"reference: {reference!r} is no text", hint='write "shop:app"')
+    try:
+        found = find_spec(reference.partition(":")[0])
+    except (ImportError, ValueError):
+        found = None
+    if found is None:
+        raise AppNotLoaded(
+            f"reference: there is no module for {reference!r}",
+            hint="write MODULE:ATTRIBUTE, as this process imports it",
+        )
+    return reference
 
 
 def reference_of(app: App) -> str:
