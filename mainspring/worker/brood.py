@@ -8,7 +8,7 @@ import os
 import socket
 import subprocess
 import threading
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from typing import Any, Final
 
 from mainspring.domain.errors import MainspringError, SessionLost
@@ -17,7 +17,7 @@ from mainspring.domain.outcome import UNRESPONSIVE
 from mainspring.ports.clock import monotonic
 from mainspring.ports.gateway import WorkerGateway
 from mainspring.worker import processes
-from mainspring.worker.config import GOODBYE_SECONDS, WorkerConfig
+from mainspring.worker.config import CHILD_NUMBER_MAX, GOODBYE_SECONDS, WorkerConfig
 from mainspring.worker.control import (
     TO_KEEPER,
     Begin,
@@ -74,7 +74,7 @@ class _Infant:
 
 
 class Brood:
-    """All children of one keeper. Numbers grow for ever: a dead child's is never used again."""
+    """All children of one keeper. A dead child's number is used again only when all others were."""
 
     def __init__(
         self,
@@ -92,7 +92,9 @@ class Brood:
         self._gateway = gateway
         self._spawn = spawn
         self._infants: dict[int, _Infant] = {}
-        self._made = 0
+        self._last_number = 0
+        #: Of those that live, and of the dead of whom not everything has been said.
+        self._numbers: set[int] = set()
         self._crashes = 0
         self._worker_id: bytes | None = None
         self._lease_until = math.inf
@@ -166,7 +168,8 @@ class Brood:
     # --- One child's life -----------------------------------------------------------------------
 
     def _start(self) -> None:
-        self._made += 1
+        self._last_number = number_after(self._last_number, self._numbers)
+        self._numbers.add(self._last_number)
         ours, theirs = socket.socketpair()
         page = new_page()
         vitals = Vitals(page)
@@ -175,7 +178,7 @@ class Brood:
         process = processes.start((*self._command, *arguments), [theirs.fileno(), page])
         theirs.close()
         os.close(page)
-        infant = _Infant(self._made, process, vitals)
+        infant = _Infant(self._last_number, process, vitals)
         self._infants[infant.number] = infant
         self._spawn(self._attend(infant, ours))
 
@@ -244,6 +247,7 @@ class Brood:
                 await self._replace(infant)
         finally:
             self._mourning -= 1
+            self._numbers.discard(infant.number)
             self._look_if_empty()
 
     def _look_if_empty(self) -> None:
@@ -289,6 +293,14 @@ class Brood:
             await wait_for(self._interrupted, pause)
         if self._worker_id is not None and not self._is_closing:
             self.fill()
+
+
+def number_after(last: int, in_use: Collection[int]) -> int:
+    """Return the number of the next child: after the largest that a store keeps comes 1 again."""
+    number = last % CHILD_NUMBER_MAX + 1
+    while number in in_use:
+        number = number % CHILD_NUMBER_MAX + 1
+    return number
 
 
 class WorkerUnusable(Exception):

@@ -12,6 +12,8 @@ LEASE_MARGIN_SECONDS: Final = 1.0
 LEASE_MARGIN_SHARE: Final = 0.2
 #: Added to the grace in the store's hard deadline, so that the child's own report comes first.
 HARD_DEADLINE_MARGIN_MS: Final = 5_000
+#: Stores keep the number of a child in two bytes.
+CHILD_NUMBER_MAX: Final = 32_767
 #: How long a child may take from its last word to its end.
 GOODBYE_SECONDS: Final = 5.0
 #: How long handlers may take to stop when a drain has run out; the rest is handed back unstopped,

@@ -16,8 +16,9 @@ from mainspring.domain.job import Claimed
 from mainspring.domain.outcome import Cancelled, Outcome, Succeeded
 from mainspring.worker import control, processes
 from mainspring.worker.attempt import Attempt, Stop
+from mainspring.worker.brood import number_after
 from mainspring.worker.claims import Slots
-from mainspring.worker.config import WorkerConfig
+from mainspring.worker.config import CHILD_NUMBER_MAX, WorkerConfig
 from mainspring.worker.deadlines import Deadlines
 from mainspring.worker.logs import LogBuffer, bounded
 from mainspring.worker.runners import RunnerPool
@@ -305,3 +306,13 @@ def test_lines_go_to_structlog_where_the_app_configured_it() -> None:
             "kind": "nothing",
         }
     ]
+
+
+def test_numbers_of_children_begin_anew_where_stores_end() -> None:
+    """A worker that replaces its children every second comes there within a day."""
+    numbers = [CHILD_NUMBER_MAX - 1]
+    for _ in range(4):
+        numbers.append(number_after(numbers[-1], {1, 3}))
+    assert numbers[1:] == [CHILD_NUMBER_MAX, 2, 4, 5]
+    assert number_after(0, ()) == 1
+    assert number_after(CHILD_NUMBER_MAX, {CHILD_NUMBER_MAX}) == 1

@@ -222,6 +222,12 @@ class RecoverySuite(Suite):
 class HeldBySuite(Suite):
     """What a worker, or one child of it, holds."""
 
+    async def test_the_largest_number_of_a_child(self, store: Store) -> None:
+        worker = await open_worker(store)
+        await submit_one(store)
+        claimed = await claim_one(store, worker, child=32_767)
+        assert ids(await store.held_by(worker, 32_767)) == [claimed.job_id]
+
     async def test_by_worker_and_by_child(self, store: Store) -> None:
         await submit_many(store, 6)
         one, two = await open_worker(store), await open_worker(store)
