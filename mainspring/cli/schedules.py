@@ -47,8 +47,15 @@ app: Final = App(
     help="Create schedules, look at them and their ledger, and change them.",
     group_commands=COMMANDS,
 )
+_EXAMPLES: Final = """Examples:
+
+mainspring schedules create nightly report kind=daily --cron '0 2 * * *' --tz Europe/Berlin
+
+mainspring schedules create poll fetch --every 90s --overlap skip
+
+mainspring schedules create launch announce --at 2037-01-31T09:00 --tz America/New_York"""
+app.command(changes.create, help_epilogue=_EXAMPLES)
 for _command in (
-    changes.create,
     changes.edit,
     changes.apply,
     changes.pause,

@@ -4,6 +4,7 @@ import shlex
 import shutil
 import sqlite3
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -103,6 +104,7 @@ OPTIONS = [
     ("--every soon", BAD_SCHEDULE, ["interval", "soon", "position 0"]),
     ("--every -5m", BAD_SCHEDULE, ["interval"]),
     ("--every 0s", BAD_SCHEDULE, ["interval"]),
+    ("--every 500ms", BAD_SCHEDULE, ["interval"]),
     ("--every '1h from tomorrow'", BAD_SCHEDULE, ["tomorrow"]),
     ("--at 2030-02-30T09:00", BAD_SCHEDULE, ["2030-02-30T09:00 does not exist"]),
     ("--at 2030-01-31", BAD_SCHEDULE, ["a date without a time of day"]),
@@ -269,25 +271,25 @@ COMMANDS = [
 
 
 @pytest.fixture(scope="session")
-def peopled(template: object, tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """The bytes of a store with two schedules, made once."""
+def peopled(template: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, str]:
+    """The bytes of a store with two schedules, and the digest of its rows; made once."""
     folder = tmp_path_factory.mktemp("peopled")
     commands = Commands(folder)
     commands.store.parent.mkdir()
-    shutil.copy(str(template), commands.store)
+    shutil.copy(template, commands.store)
     commands("schedules", "create", "nightly", "greet", "--cron", "0 2 * * *", expect=0)
     commands("schedules", "create", "minutely", "greet", "--cron", "* * * * *", expect=0)
     with sqlite3.connect(commands.store) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     connection.close()
-    return commands.store.read_bytes()
+    return commands.store.read_bytes(), content(commands.store)
 
 
 @pytest.fixture
-def refused(here: Here, mainspring: Commands, peopled: bytes) -> Callable[..., None]:
+def refused(here: Here, mainspring: Commands, peopled: tuple[bytes, str]) -> Callable[..., None]:
     """Run a command that must be refused, and look that it stored nothing."""
-    mainspring.store.write_bytes(peopled)
-    before = content(mainspring.store)
+    kept, before = peopled
+    mainspring.store.write_bytes(kept)
 
     def call(*words: str, code: int, name: str, said: list[str], stdin: bytes = b"") -> None:
         done = here(*words, stdin=stdin)
