@@ -60,4 +60,12 @@ class Watermarks:
                     # Strict priority: a lower level was reached, so this one had nothing left.
                     low[level] = seen_until
             newest = max(job.due_at for job in got if job.priority == last)
-            low[last] = min(newest - MARGIN, seen_until)
+            low[last] = min(_a_little_before(newest), seen_until)
+
+
+def _a_little_before(instant: datetime) -> datetime:
+    try:
+        return instant - MARGIN
+    except OverflowError:
+        # Somebody has asked for the first moment of the calendar.
+        return instant

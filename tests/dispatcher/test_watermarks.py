@@ -1,7 +1,7 @@
 """Watermarks against a queue that is searched without any."""
 
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -191,3 +191,14 @@ def test_a_claim_that_brought_nothing_teaches_nothing() -> None:
     model = Model()
     model.claim({"a": 4}, 4, skip=frozenset())
     assert model.marks.apply([Lane("a", 4)]) == (Lane("a", 4),)
+
+
+def test_a_job_may_be_due_since_the_first_moment_of_the_calendar() -> None:
+    """Whoever submits one must not take down the worker that claims it."""
+    marks = Watermarks(lambda: 0.0)
+    lane = Lane("a", 1)
+    assert marks.apply([lane]) == (lane,)
+    first = datetime.min.replace(tzinfo=UTC)
+    marks.learn([lane], [claimed_of(Row(2, first, 1, "a"), BEGINNING)])
+    [later] = marks.apply([lane])
+    assert later.since[2] == first
