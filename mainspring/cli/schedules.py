@@ -49,11 +49,11 @@ app: Final = App(
 )
 _EXAMPLES: Final = """Examples:
 
-mainspring schedules create nightly report kind=daily --cron '0 2 * * *' --tz Europe/Berlin
+mainspring schedules create nightly report --cron '0 2 * * *' --tz Asia/Tokyo
 
 mainspring schedules create poll fetch --every 90s --overlap skip
 
-mainspring schedules create launch announce --at 2037-01-31T09:00 --tz America/New_York"""
+mainspring schedules create launch announce to=all --at 2037-01-31T09:00:00Z"""
 app.command(changes.create, help_epilogue=_EXAMPLES)
 for _command in (
     changes.edit,
