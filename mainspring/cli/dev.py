@@ -15,6 +15,7 @@ from mainspring.cli.dev_desk import KEYS, DevDesk, deployed, first_command
 from mainspring.cli.live import LiveLog
 from mainspring.cli.options import VALUE, Given, Options
 from mainspring.cli.output import out
+from mainspring.cli.tables import terminal_width
 from mainspring.cli.text import count_of, printable, span, styled
 from mainspring.cli.worker import DEFAULT_SLOTS, queues_of
 from mainspring.domain.errors import InvalidInput
@@ -160,7 +161,9 @@ def _banner(
     slots = f"{plan.slots} slots"
     reload = "   reload on" if plan.reloads else ""
     what = count_of(len(handlers), "handler")
-    out(f" worker dev: {whose}, {what} ({kinds}{more}), {slots}{reload}")
+    told = f" worker dev: {whose}, {what} ({kinds}{more}), {slots}{reload}"
+    is_wide_enough = len(told) <= terminal_width()
+    out(told if is_wide_enough else f" worker dev: {whose}, {what}, {slots}{reload}")
     if has_keys:
         out(" " + "  ".join(f"({_key(key, color=color)}) {word}" for key, word in KEYS.items()))
     else:

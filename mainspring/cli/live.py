@@ -38,8 +38,13 @@ _LINES_A_LOOK: Final = 40
 _KIND_COLUMNS: Final = 8
 _RESULT_COLUMNS: Final = 40
 #: Time, id, kind and attempt of a line, and what follows the error.
-_LINE_COLUMNS: Final = 92
+_LINE_COLUMNS: Final = 98
 _WHY_COLUMNS_MIN: Final = 24
+#: Where the error gets a line of its own: below the id, with room for what follows it.
+_NARROW_BEGIN: Final = "\n" + " " * 9
+_NARROW_COLUMNS: Final = 40
+#: Time and id of a line, and the gap after them.
+_BEGIN_COLUMNS: Final = 41
 _PROGRESS_STEP: Final = 0.25
 #: States that are told as they are; the others are told by the attempts, or not at all.
 _TOLD: Final = frozenset(
@@ -47,9 +52,12 @@ _TOLD: Final = frozenset(
 )
 
 
-def _why_columns() -> int:
-    """Return how much of an error fits between a line's beginning and what comes next."""
-    return max(_WHY_COLUMNS_MIN, terminal_width() - _LINE_COLUMNS)
+def _why_place() -> tuple[int, str]:
+    """Return how much of an error fits, and what comes before it: a new line if that is little."""
+    width = terminal_width()
+    if width - _LINE_COLUMNS >= _WHY_COLUMNS_MIN:
+        return width - _LINE_COLUMNS, ": "
+    return max(_WHY_COLUMNS_MIN, width - _NARROW_COLUMNS), _NARROW_BEGIN
 
 
 class LiveLog:
@@ -195,8 +203,14 @@ class LiveLog:
             if attempt.attempt > self._told_attempt.get(job.id, 0):
                 self._told_attempt[job.id] = attempt.attempt
                 if attempt.state not in (AttemptState.SUCCEEDED, AttemptState.CANCELLED):
+                    columns, before = _why_place()
                     text = attempt_text(
-                        attempt, following, job, color=self._color, why_columns=_why_columns()
+                        attempt,
+                        following,
+                        job,
+                        color=self._color,
+                        why_columns=columns,
+                        before_why=before,
                     )
                     self._line(job, text, attempt.ended_at)
 
@@ -204,10 +218,14 @@ class LiveLog:
         if job.state is JobState.DEAD and job.attempt:
             return
         took = milliseconds_between(job.started_at, job.finished_at)
-        text = self._state(job) + (f"  {span(took)}" if took is not None else "")
+        lasted = f"  {span(took)}" if took is not None else ""
+        text = self._state(job) + lasted
         if job.result is not None:
             shown = cut(printable(job.result.decode("utf-8", "replace")), _RESULT_COLUMNS)
-            text += f"  {styled(shown, 'dim', color=self._color)}"
+            kind = max(_KIND_COLUMNS, width_of(printable(job.kind)))
+            columns = _BEGIN_COLUMNS + kind + len(job.state.value + lasted) + 4 + width_of(shown)
+            between = "  " if columns <= terminal_width() else _NARROW_BEGIN
+            text += between + styled(shown, "dim", color=self._color)
         self._line(job, text, job.finished_at)
 
     def _tell_progress(self, job: JobView) -> None:

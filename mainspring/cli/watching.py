@@ -240,6 +240,7 @@ def attempt_text(
     *,
     color: bool,
     why_columns: int = 200,
+    before_why: str = ": ",
 ) -> str:
     """Return how an attempt ended, why, and what comes next; a long why is cut."""
     # Where replays and hand-backs made attempts outnumber tries, "of 5" would mislead.
@@ -250,7 +251,7 @@ def attempt_text(
     )
     why = cut(reason_text(attempt), why_columns)
     if why:
-        text += f": {why}"
+        text += f"{before_why}{why}"
     if attempt.ended_at is None:
         return text
     if following is not None:

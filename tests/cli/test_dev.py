@@ -1,13 +1,20 @@
 """`mainspring dev`: one command from nothing to a tour, and an orderly end."""
 
+import contextlib
+import fcntl
+import os
 import re
 import signal
+import struct
+import subprocess
+import sys
+import termios
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Commands, Running
+from tests.cli.conftest import Commands, Running, environment
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
@@ -33,6 +40,44 @@ def test_the_tour_shows_every_end_of_a_job(tmp_path: Path) -> None:
     states = [job["state"] for job in commands("jobs", "ls", "-o", "json", expect=0).json()]
     assert sorted(states) == ["cancelled", *["succeeded"] * 5]
     assert commands("workers", "ls", "-o", "json", expect=0).json()[0]["state"] == "gone"
+
+
+def on_a_terminal(folder: Path, columns: int, *words: str) -> str:
+    """What a command prints on a terminal of this width, without its colours."""
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    command = [sys.executable, "-m", "mainspring", *words]
+    with subprocess.Popen(
+        command, cwd=folder, env=environment(), stdin=theirs, stdout=theirs, stderr=theirs
+    ) as running:
+        os.close(theirs)
+        said = b""
+        # Linux tells of the other end's close by an error.
+        with contextlib.suppress(OSError):
+            while part := os.read(ours, 65_536):
+                said += part
+        os.close(ours)
+    assert running.returncode == 0, said
+    return re.sub(r"\x1b\[[0-9;]*m", "", said.decode()).replace("\r\n", "\n")
+
+
+@pytest.mark.parametrize(
+    ("columns", "why"),
+    [
+        (
+            80,
+            r"doomed +attempt 3/3 failed\n {9}ValueError: order 13 has no addr.*   -> dead letter",
+        ),
+        (130, r"doomed +attempt 3/3 failed: ValueError: order 13.*   -> dead letter"),
+    ],
+)
+def test_the_tour_fits_the_terminal(tmp_path: Path, columns: int, why: str) -> None:
+    told = on_a_terminal(tmp_path, columns, "dev", "--tour", "--exit")
+    assert re.search(why, told), told
+    # Commands are whole, however long: they are there to be copied.
+    log = re.findall(r"^(?:\d\d:\d\d:\d\d | {9}| worker ).*", told, re.MULTILINE)
+    assert len(log) >= 14
+    assert [line for line in log if len(line) > columns] == []
 
 
 def test_ctrl_c_lets_running_jobs_finish(
