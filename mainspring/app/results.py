@@ -69,7 +69,7 @@ def failure_of(job: JobView) -> JobFailed:
     error = None
     if job.error is not None:
         error = msgspec.json.decode(job.error, type=ErrorInfo)
-    why = f": {error.type}: {error.message}" if error else ""
+    why = f": {error.headline}" if error else ""
     return _ERRORS.get(job.state, JobFailed)(
         f"{name} ended {job.state.value} ({reason}){why}",
         hint=f"mainspring jobs get {name} shows every attempt",

@@ -128,9 +128,7 @@ def _died(job: JobView, now: datetime) -> str:
 
 def _error(job: JobView) -> str:
     error = error_of(job.error)
-    if error is None:
-        return job.reason or ""
-    return f"{error.type}: {error.message}" if error.message else error.type
+    return error.headline if error else job.reason or ""
 
 
 @app.command

@@ -89,7 +89,7 @@ def note(job: JobView, now: datetime) -> str:
 
 def _error_note(job: JobView, _: datetime) -> str:
     error = error_of(job.error)
-    return f"{error.type}: {error.message}" if error else job.reason or ""
+    return error.headline if error else job.reason or ""
 
 
 def _running_note(job: JobView, now: datetime) -> str:

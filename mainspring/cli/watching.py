@@ -267,9 +267,7 @@ def attempt_text(
 def reason_text(attempt: AttemptView) -> str:
     """Return why an attempt ended as it did, on one line."""
     error = error_of(attempt.error)
-    if error is not None and error.message:
-        return printable(f"{error.type}: {error.message}").strip()
-    return printable(error.type if error is not None else attempt.reason or "")
+    return printable(error.headline if error else attempt.reason or "").strip()
 
 
 def _is_behind(job: JobView, attempt: AttemptView) -> bool:
@@ -307,7 +305,7 @@ def ended_badly(job: JobView) -> JobFailed:
     """Return the error for a job that was awaited and did not succeed."""
     name = show_job(job.id)
     error = error_of(job.error)
-    why = f": {error.type}: {error.message}" if error else ""
+    why = f": {error.headline}" if error else ""
     group = "dlq" if job.state is JobState.DEAD else "jobs"
     return JobFailed(
         f"{name} ended {job.state.value} ({job.reason or 'no reason'}){why}",

@@ -22,6 +22,11 @@ class ErrorInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     #: The innermost frame of user code, ``app.py:31``; together with ``type`` it groups failures.
     where: str = ""
 
+    @property
+    def headline(self) -> str:
+        """Type and message; many exceptions have no message."""
+        return f"{self.type}: {self.message}" if self.message else self.type
+
 
 class Succeeded(msgspec.Struct, frozen=True, tag="succeeded", gc=False):
     """The handler returned. ``result`` is its JSON text, ``None`` if it returned nothing."""

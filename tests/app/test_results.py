@@ -5,9 +5,10 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from mainspring.app.results import result_of
+from mainspring.app.results import failure_of, result_of
 from mainspring.domain.errors import BlobUnavailable
 from mainspring.domain.job import JobView
+from mainspring.domain.outcome import ErrorInfo
 from mainspring.domain.states import JobState
 
 _THEN = datetime(2027, 3, 14, tzinfo=UTC)
@@ -43,3 +44,12 @@ def test_a_payload_that_was_not_read_says_so() -> None:
     assert away.payload_is_away
     assert not _JOB.payload_is_away
     assert not msgspec.structs.replace(away, payload=b'{"a":1}').payload_is_away
+
+
+@pytest.mark.parametrize(
+    ("message", "told"), [("no", "dead (gave_up): KeyError: no"), ("", "dead (gave_up): KeyError")]
+)
+def test_an_error_without_a_message_is_its_type(message: str, told: str) -> None:
+    error = msgspec.json.encode(ErrorInfo("KeyError", message))
+    job = msgspec.structs.replace(_JOB, state=JobState.DEAD, reason="gave_up", error=error)
+    assert str(failure_of(job)).endswith(told)
