@@ -9,9 +9,9 @@ import msgspec
 from cyclopts import App, Parameter
 
 from mainspring.app.durations import check_duration, milliseconds
-from mainspring.cli.apps import needed_app
+from mainspring.cli.apps import needed_app, project_app
 from mainspring.cli.asking import nearest
-from mainspring.cli.options import COMMANDS, VALUE, Given
+from mainspring.cli.options import COMMANDS, FLAG, VALUE, Given, Options
 from mainspring.cli.text import count_of
 from mainspring.domain.errors import InvalidInput
 from mainspring.domain.job import HandlerInfo
@@ -19,6 +19,7 @@ from mainspring.domain.limits import QUEUE_CHARACTERS_MAX
 from mainspring.domain.names import check_name, check_range
 
 if TYPE_CHECKING:
+    from mainspring.kinds import Kinds
     from mainspring.worker.config import WorkerConfig
 
 _log: Final = logging.getLogger("mainspring.cli")
@@ -47,6 +48,9 @@ async def start(  # noqa: PLR0913 - a command's options are its arguments
     log_level: str | None = None,
     maintenance: bool = True,
     scheduler: bool = True,
+    http: Annotated[bool, FLAG] = False,
+    http_reach: Annotated[tuple[str, ...], Parameter(negative="")] = (),
+    command: Annotated[tuple[str, ...], Parameter(negative="")] = (),
     options: Given,
 ) -> int:
     """Run a worker until a signal ends it.
@@ -80,15 +84,23 @@ async def start(  # noqa: PLR0913 - a command's options are its arguments
         Also recover what other workers lost, and drop old history.
     scheduler
         Also fire schedules.
+    http
+        Also run jobs of the kind http, which call a URL; an app is not needed then.
+    http_reach
+        A network (10.1.0.0/16) or host that those may call although it is not public; repeatable.
+    command
+        Also run jobs of the kind command with this program; repeatable. An app is not needed then.
     """
+    from mainspring.kinds import Kinds
     from mainspring.runtime.assemble import refuse_missing_file
-    from mainspring.runtime.declared import declared_by
+    from mainspring.runtime.declared import handlers_with
     from mainspring.runtime.node import Duties, Moments, run_node
     from mainspring.telemetry.logs import set_up_logging
     from mainspring.worker.config import WorkerConfig
 
     settings = options.settings(log_level=log_level)
-    reference = needed_app(app_reference, options, "worker start")
+    kinds = Kinds(http=http, reachable=_reachable(http_reach, is_used=http), programs=command)
+    reference = _app(app_reference, options, kinds)
     refuse_missing_file(settings)
     slots = check_range("concurrency", concurrency, 1, _SLOTS_MAX)
     wanted = queue_slots(queues, slots)
@@ -99,6 +111,7 @@ async def start(  # noqa: PLR0913 - a command's options are its arguments
         check_range("max-jobs-per-child", max_jobs_per_child, 1, 1_000_000_000)
     config = WorkerConfig(
         app=reference,
+        kinds=kinds,
         queues=wanted,
         processes=check_range("processes", processes, 1, _PROCESSES_MAX),
         name=_named(name, reference),
@@ -109,7 +122,7 @@ async def start(  # noqa: PLR0913 - a command's options are its arguments
         max_jobs_per_child=max_jobs_per_child,
         log_level=settings.log_level,
     )
-    handlers = await asyncio.to_thread(declared_by, reference)
+    handlers = await asyncio.to_thread(handlers_with, reference, kinds)
     if not wanted:
         config = msgspec.structs.replace(config, queues=queues_of(handlers, slots))
     set_up_logging(settings.log_level)
@@ -124,10 +137,23 @@ async def start(  # noqa: PLR0913 - a command's options are its arguments
     return code
 
 
+def _app(given: str | None, options: Options, kinds: "Kinds") -> str:
+    """Return the app that was named, else the project's; a worker with kinds can do without."""
+    if kinds and given is None:
+        return project_app(options) or ""
+    return needed_app(given, options, "worker start")
+
+
+def _reachable(words: tuple[str, ...], *, is_used: bool) -> tuple[str, ...]:
+    if words and not is_used:
+        raise InvalidInput("http-reach: this worker makes no calls", hint="add --http")
+    return words
+
+
 def _named(name: str | None, reference: str) -> str:
     """Return the worker's name in lists: the one that was given, else its app's."""
     if name is None:
-        return reference.partition(":")[0]
+        return reference.partition(":")[0] or "mainspring"
     if not name.strip() or not name.isprintable() or len(name) > _NAME_CHARACTERS_MAX:
         raise InvalidInput(
             f"name: {name!r} is not a name",

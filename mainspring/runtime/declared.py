@@ -14,6 +14,7 @@ import msgspec
 from mainspring.app.loading import load_app
 from mainspring.domain.errors import AppNotLoaded
 from mainspring.domain.job import HandlerInfo
+from mainspring.kinds import Kinds
 from mainspring.ports.scheduling import Application, CalendarDraft, ScheduleDraft
 
 _TIMEOUT_SECONDS: Final = 120.0
@@ -61,6 +62,19 @@ class _Answer(msgspec.Struct, frozen=True):
 def declared_by(reference: str) -> tuple[HandlerInfo, ...]:
     """Return the handlers of the app at ``module:attribute``, or raise ``AppNotLoaded``."""
     return declarations(reference).handlers
+
+
+def handlers_with(reference: str, kinds: Kinds) -> tuple[HandlerInfo, ...]:
+    """Return the handlers of an app, if one is named, and those of the chosen kinds."""
+    own = declared_by(reference) if reference else ()
+    builtin = [handler.info for handler in kinds.added_to(None).handlers.values()]
+    for info in builtin:
+        if any(info.kind == each.kind for each in own):
+            raise AppNotLoaded(
+                f"{reference} has a handler of the kind {info.kind!r} itself",
+                hint=f"give it another kind, or leave out --{info.kind}",
+            )
+    return (*own, *builtin)
 
 
 def declarations(reference: str) -> Declared:

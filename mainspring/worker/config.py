@@ -5,6 +5,7 @@ from typing import Final
 import msgspec
 
 from mainspring.domain.job import DEFAULT_QUEUE
+from mainspring.kinds import Kinds
 
 DEFAULT_SLOTS: Final = 8
 #: The worker's view of its lease ends this much before the store's; with short leases, less.
@@ -24,8 +25,10 @@ HAND_BACK_SECONDS: Final = 1.0
 class WorkerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """How one worker runs. Slots per queue are per child; more slots than cores are normal."""
 
-    #: ``module:attribute`` of the App.
+    #: ``module:attribute`` of the App; empty: the worker has nothing but ``kinds``.
     app: str
+    #: What it has besides.
+    kinds: Kinds = Kinds()
     queues: dict[str, int] = msgspec.field(default_factory=lambda: {DEFAULT_QUEUE: DEFAULT_SLOTS})
     processes: int = 1
     name: str = "worker"

@@ -17,7 +17,7 @@ from typing import Final
 
 from mainspring.app.declare import App
 from mainspring.app.loading import load_app
-from mainspring.domain.errors import AppNotLoaded, MainspringError
+from mainspring.domain.errors import InvalidInput, MainspringError
 from mainspring.ports.gateway import WorkerGateway
 from mainspring.worker import processes
 from mainspring.worker.child import Child
@@ -70,11 +70,12 @@ class ChildProcess:
         assert isinstance(first, Start)
         self._start = first
         try:
-            self._app = load_app(first.config.app)
-        except AppNotLoaded as error:
+            own = load_app(first.config.app) if first.config.app else None
+            self._app = first.config.kinds.added_to(own)
+        except InvalidInput as error:
             cause = error.__cause__
             trace = "".join(traceback.format_exception(cause)) if cause is not None else ""
-            self._control.sendall(line(Unusable(error.message, error.hint, trace)))
+            self._control.sendall(line(Unusable(error.message, error.hint or "", trace)))
             return False
         capture_logging(first.config.log_level)
         faulthandler.enable()
