@@ -104,9 +104,7 @@ async def start(  # noqa: PLR0913 - a command's options are its arguments
     refuse_missing_file(settings)
     slots = check_range("concurrency", concurrency, 1, _SLOTS_MAX)
     wanted = queue_slots(queues, slots)
-    lease_ms = check_duration(
-        "lease", milliseconds(lease, name="lease"), _LEASE_MS_MIN, _LEASE_MS_MAX
-    )
+    lease_ms = _lease_ms(lease)
     if max_jobs_per_child is not None:
         check_range("max-jobs-per-child", max_jobs_per_child, 1, 1_000_000_000)
     config = WorkerConfig(
@@ -127,14 +125,16 @@ async def start(  # noqa: PLR0913 - a command's options are its arguments
         config = msgspec.structs.replace(config, queues=queues_of(handlers, slots))
     set_up_logging(settings.log_level)
     _warn_of_queues(wanted, handlers)
-    moments = Moments(
-        on_start=lambda: _announce(config, len(handlers), options.shown_store),
-        on_stop=lambda: _log.info("stopping; a second signal hurries, a third kills"),
-    )
     duties = Duties(maintains=maintenance, fires=scheduler)
+    moments = Moments(lambda: _announce(config, len(handlers), options.shown_store), _stopping)
     code = await run_node(settings, config, duties=duties, moments=moments)
     _log.info("stopped")
     return code
+
+
+def _lease_ms(text: str) -> int:
+    asked = milliseconds(text, name="lease")
+    return check_duration("lease", asked, _LEASE_MS_MIN, _LEASE_MS_MAX)
 
 
 def _app(given: str | None, options: Options, kinds: "Kinds") -> str:
@@ -170,6 +170,10 @@ def _warn_of_queues(wanted: Mapping[str, int], handlers: Sequence[HandlerInfo]) 
             near = nearest(name, known)
             more = f"did you mean {near}?" if near else f"it names {', '.join(known) or 'none'}"
             _log.warning("no handler of this app names the queue %r; %s", name, more)
+
+
+def _stopping() -> None:
+    _log.info("stopping; a second signal hurries, a third kills")
 
 
 def _announce(config: "WorkerConfig", handler_count: int, store: str) -> None:
