@@ -1,5 +1,6 @@
 """Recurrence rules: the examples of RFC 5545, dateutil as a second opinion, and what is refused."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
@@ -183,8 +184,18 @@ def rules(draw: st.DrawFn) -> str:
         found["BYDAY"] = ",".join(draw(plain))
     # dateutil chooses from the first week what is left of it; the RFC from the whole week.
     if found and freq not in {"MINUTELY", "WEEKLY"} and draw(st.integers(0, 2)) == 0:
-        found["BYSETPOS"] = draw(lists(1, 8, negative=True))
+        found["BYSETPOS"] = draw(lists(1, _positions(freq, found), negative=True))
     return ";".join([*parts, *(f"{name}={value}" for name, value in found.items())])
+
+
+def _positions(freq: str, found: Mapping[str, str]) -> int:
+    """So many a period may have: for a position that none has, dateutil walks to the year 9999."""
+    minutes = found.get("BYMINUTE", "0").count(",") + 1
+    if freq == "HOURLY":
+        return minutes
+    if freq == "DAILY":
+        return min(8, minutes * (found.get("BYHOUR", "0").count(",") + 1))
+    return 8
 
 
 STARTS = st.datetimes(datetime(1971, 1, 1), datetime(2080, 1, 1)).map(  # noqa: DTZ001 - wall times
