@@ -24,6 +24,7 @@ from mainspring.testing.servers import (
     Servers,
     ServerUnavailable,
     Use,
+    wrong_by,
 )
 
 _ADDRESS = "mainspring_servers"
@@ -150,6 +151,13 @@ def own_postgres(servers: Servers) -> Iterator[StartPostgres]:
     yield start
     for server in started:
         server.stop()
+
+
+@pytest.fixture(scope="session")
+def faketime(servers: Servers) -> Callable[[str], Mapping[str, str]]:
+    """`faketime("+1h")` is the environment of a process whose host is an hour ahead."""
+    library = _use(servers, "faketime")["library"]
+    return lambda offset: wrong_by(library, offset)
 
 
 @pytest.fixture(scope="session")

@@ -303,25 +303,40 @@ def find_postgres() -> str | None:
     return str(Path(found).parent) if found else None
 
 
+def find_faketime() -> bool:
+    """Say whether tests can give a process another time than its host."""
+    return any(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"))
+
+
 def ensure_system_packages() -> None:
-    """Install Debian's PostgreSQL, the oldest version we support; without it say so and go on."""
-    if find_postgres():
-        return
-    advice = (
-        "the tests use the PostgreSQL wheel alone (apt-get install postgresql brings the system's)"
-    )
+    """Install what tests want from Debian; without it say what is left out, and go on."""
+    if not find_postgres():
+        install_or_say(
+            "PostgreSQL",
+            "the tests use the PostgreSQL wheel alone (apt-get install postgresql brings the "
+            "system's)",
+            "postgresql-15",
+            "postgresql",
+        )
+    if not find_faketime():
+        advice = "tests with wrong clocks are left out (apt-get install libfaketime)"
+        install_or_say("libfaketime", advice, "libfaketime")
+
+
+def install_or_say(name: str, advice: str, *alternatives: str) -> None:
+    """Install the first of these packages, or say why not and what that means."""
     if not shutil.which("apt-get"):
-        say(f"no PostgreSQL server is installed and this is no Debian: {advice}")
+        say(f"{name} is not installed and this is no Debian: {advice}")
         return
     if os.geteuid() != 0:
-        say(f"no PostgreSQL server is installed and only root may install one: {advice}")
+        say(f"{name} is not installed and only root may install it: {advice}")
         return
-    say("installing Debian's PostgreSQL (its service is not started)")
+    say(f"installing Debian's {name} (no service is started)")
     try:
         with no_service_starts():
-            apt_install("postgresql-15", "postgresql")
+            apt_install(*alternatives)
     except (BootstrapError, OSError) as error:
-        say(f"PostgreSQL could not be installed: {error}\n  {advice}")
+        say(f"{name} could not be installed: {error}\n  {advice}")
 
 
 def apt_install(*alternatives: str) -> None:

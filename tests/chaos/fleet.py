@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import psutil
@@ -37,7 +37,9 @@ class Fleet:
         self._frozen: set[int] = set()
         self._count = 0
 
-    def start(self, *, processes: int = 1, through: str = "") -> int:
+    def start(
+        self, *, processes: int = 1, through: str = "", environment: Mapping[str, str] | None = None
+    ) -> int:
         """Start one worker, at another address of the store if told; return its keeper's pid."""
         self._count += 1
         log = (self.folder / f"worker-{self._count}.log").open("wb")
@@ -54,7 +56,7 @@ class Fleet:
                 stdout=log,
                 stderr=log,
                 cwd=_REPOSITORY,
-                env=self._environment(),
+                env={**self._environment(), **(environment or {})},
                 start_new_session=True,
             )
         self._workers.append(worker)

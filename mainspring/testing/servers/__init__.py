@@ -1,4 +1,4 @@
-"""Real servers for tests, benchmarks and demos: PostgreSQL 15 and 18, and S3.
+"""Real servers for tests, benchmarks and demos: PostgreSQL 15 and 18, and S3; and wrong clocks.
 
 What it may import: the standard library and `mainspring.ports.clock`. No event loop and no driver,
 so that any thread of any program may use it.
@@ -24,6 +24,7 @@ How it fails: with one of the two exceptions above, after having ended whatever 
 
 from mainspring.testing.servers.components import COMPONENTS, Provided, provide, unavailable
 from mainspring.testing.servers.failures import ServerFailed, ServerUnavailable
+from mainspring.testing.servers.faketime import wrong_by
 from mainspring.testing.servers.host import ServerGuest, ServerHost, Servers
 from mainspring.testing.servers.postgres import PostgresServer
 from mainspring.testing.servers.postgres_databases import Databases
@@ -48,4 +49,5 @@ __all__ = [
     "Use",
     "provide",
     "unavailable",
+    "wrong_by",
 ]

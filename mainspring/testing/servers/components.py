@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 
 from mainspring.testing.servers.failures import ServerFailed, ServerUnavailable
+from mainspring.testing.servers.faketime import find_faketime, how_to_install_faketime
 from mainspring.testing.servers.postgres import PostgresServer
 from mainspring.testing.servers.postgres_databases import server_major
 from mainspring.testing.servers.postgres_installations import find_installation, how_to_install
@@ -13,7 +14,8 @@ from mainspring.testing.servers.s3 import S3Server, find_s3_kind, how_to_install
 
 _POSTGRES = {"postgres_15": "15", "postgres_18": "18"}
 _S3 = "s3"
-COMPONENTS = (*_POSTGRES, _S3)
+_FAKETIME = "faketime"
+COMPONENTS = (*_POSTGRES, _S3, _FAKETIME)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,8 @@ def unavailable(component: str, environment: Mapping[str, str] | None = None) ->
         return f"{how_to_install(major)} (or set {_variable(major)} to the DSN of a server)"
     if component == _S3:
         return None if find_s3_kind() else how_to_install_s3()
+    if component == _FAKETIME:
+        return None if find_faketime() else how_to_install_faketime()
     raise ValueError(f"unknown component {component!r}; there are {', '.join(COMPONENTS)}")
 
 
@@ -53,6 +57,9 @@ def provide(component: str, environment: Mapping[str, str] | None = None) -> Pro
         storage = S3Server()
         storage.start()
         return Provided(storage.origin, asdict(storage.access), storage.stop)
+    if component == _FAKETIME:
+        library = str(find_faketime())
+        return Provided(library, {"library": library}, lambda: None)
     major = _POSTGRES[component]
     dsn = _given_dsn(major, environment)
     if dsn is not None:

@@ -177,7 +177,9 @@ class _Looking:
                 fine = fine and self._was_blocked(row)
             case Outcome.EXPIRED:
                 window = self.plan.window
-                fine = window is not None and late > window and late > self.plan.threshold
+                waited = self.plan.overlap == "defer" and self._was_blocked(row)
+                is_missed = waited or late > self.plan.threshold
+                fine = window is not None and late > window and is_missed
             case Outcome.DROPPED:
                 fine = self.plan.misfire == "fire_all" and self._newer(row) >= self.plan.max_missed
             case Outcome.SKIPPED_PAUSED:
