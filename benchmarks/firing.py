@@ -221,7 +221,7 @@ def main() -> int:
         for burst in ((False, True) if given.burst else (False,))
     ]
     result = run(wishes, given.postgres)
-    out = given.out or results.FOLDER / f"firing-{result['taken_on']}.json"
+    out = given.out or results.FOLDER / "firing" / f"{result['taken_on']}.json"
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     return 0
