@@ -21,6 +21,7 @@ from mainspring.ports.gateway import ClientGateway, Submission
 from mainspring.runtime.assemble import open_client_gateway, open_store
 from mainspring.runtime.settings import Settings
 from mainspring.testing.history import Effect, Finding, History, Recorded, check
+from tests.chaos.fires import fires_proven, pause_all, schedule_densely
 from tests.chaos.fleet import Fleet
 
 #: Far beyond what a healthy run needs; only a run that hangs gets there.
@@ -53,6 +54,7 @@ class Ledger:
         self.long_jobs: set[str] = set()
         self.lost_seen: set[tuple[str, int]] = set()
         self.zombies_seen: set[tuple[str, int]] = set()
+        self.schedules: list[bytes] = []
         self._number = 0
 
     async def submit(self, count: int, *, kinds: tuple[str, ...] = ("work",)) -> None:
@@ -89,6 +91,24 @@ class Ledger:
             self.acknowledged.update(item.job_id for item in accepted)
             return
         pytest.fail("the store never answered again")
+
+    async def begin_firing(self, store_url: str) -> None:
+        """Let schedules run along: their jobs are work like any other."""
+        store = await open_store(Settings(store_url=store_url))
+        try:
+            payload = b'{"number": 1, "work_ms": 20}'
+            self.schedules = await schedule_densely(store, kind="work", payload=payload)
+        finally:
+            await store.close()
+
+    async def end_firing(self, store_url: str) -> None:
+        """Fire no more, take the jobs of fires for accepted ones, and prove every ledger."""
+        store = await open_store(Settings(store_url=store_url))
+        try:
+            self.acknowledged |= await pause_all(store, self.schedules)
+        finally:
+            await store.close()
+        assert await fires_proven(store_url, self.schedules) > len(self.schedules)
 
     async def submit_one(self, kind: str) -> bytes:
         """Submit a job without arguments."""

@@ -33,7 +33,9 @@ async def test_workers_killed_at_random_lose_nothing_and_finish_nothing_twice(
     fleet = Fleet(store_url, tmp_path)
     try:
         async with open_ledger(store_url, seed) as ledger:
+            await ledger.begin_firing(store_url)
             await _attack_under_load(fleet, ledger)
+            await ledger.end_firing(store_url)
             await wait_until_final(ledger, fleet)
             await ledger.until_all_up(fleet)
             assert set(fleet.stop()) == {0}, fleet.logs()
