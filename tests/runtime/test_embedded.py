@@ -168,3 +168,19 @@ def test_an_app_is_found_where_it_can_be_imported() -> None:
     assert reference_of(elsewhere) == f"{__name__}:elsewhere"
     with pytest.raises(AppNotLoaded, match="no module that another process can import"):
         reference_of(App("nowhere"))
+
+
+def test_every_embedded_worker_fires_schedules_and_nothing_fires_twice(servers: Servers) -> None:
+    for _ in range(2):
+        servers.start(shared=False)
+    with connect_sync(servers.store) as client:
+        _wait(lambda: bool(client.handlers.list()), "a worker declares its handlers")
+        client.schedules.create("beat", "* * * * * *", "where")
+
+        def ended() -> int:
+            rows = client.schedules.history("beat", limit=50)
+            return sum(row.job_state == "succeeded" for row in rows)
+
+        _wait(lambda: ended() >= 3, "three fires have run")
+        found = client.schedules.audit("beat").audited
+        assert (found.gaps, found.doubles, found.unexpected) == (0, 0, 0)
