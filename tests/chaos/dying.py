@@ -1,8 +1,11 @@
-"""Schedulers that die at a chosen instruction: ``python -m tests.chaos.dying STORE POINT...``.
+"""Schedulers that die at a chosen instruction: ``python -m tests.chaos.dying STORE``.
 
 Each point gets a process of its own, forked from this one, that runs the role as the product does
 and is gone (as by ``kill -9``: nothing is closed, nothing is said) when it comes to its point. A
 line a point tells how the process ended.
+
+``python -m tests.chaos.dying STORE POINT``: one that is not gone there, but frozen. A line says so;
+a line that comes in thaws it, the next one ends it in order.
 """
 
 import asyncio
@@ -57,8 +60,9 @@ def points(store_url: str) -> list[str]:
 class _Death:
     """Counts down to a point, in a judging transaction; then there is no process any more."""
 
-    def __init__(self, point: str) -> None:
+    def __init__(self, point: str, *, is_frost: bool) -> None:
         self._point = point
+        self._is_frost = is_frost
         self._left = 1
         if point.endswith((" 1", " 3")):
             self._point, number = point[:-2], point[-1]
@@ -71,7 +75,9 @@ class _Death:
         if point != self._point:
             return
         self._left -= 1
-        if self._left == 0:
+        if self._left == 0 and self._is_frost:
+            os.kill(os.getpid(), signal.SIGSTOP)
+        elif self._left == 0:
             os._exit(THERE)
 
 
@@ -167,16 +173,17 @@ def _plant_in_postgres(death: _Death) -> None:
     _plant(asyncpg.transaction.Transaction, "commit", committed)
 
 
-def _live_until(point: str, store_url: str) -> None:
+def _live_until(point: str, store_url: str, *, is_frost: bool = False) -> None:
     signal.alarm(_PATIENCE_SECONDS)
-    death = _Death(point)
+    death = _Death(point, is_frost=is_frost)
     _plant_in_role(death)
     _plant_in_sqlite(death)
     _plant_in_postgres(death)
     asyncio.run(run_scheduler(Settings(store_url=store_url), duties=Duties(maintains=False)))
 
 
-def main(store_url: str) -> None:
+def main(store_url: str) -> int:
+    """Let one die at each point."""
     for point in points(store_url):
         child = os.fork()
         if child == 0:
@@ -184,7 +191,25 @@ def main(store_url: str) -> None:
             os._exit(0)
         _, status = os.waitpid(child, 0)
         print(f"{os.waitstatus_to_exitcode(status)} {point}", flush=True)
+    return 0
+
+
+def freeze(store_url: str, point: str) -> int:
+    """Let one freeze at a point, thaw and end it when told; return its status."""
+    child = os.fork()
+    if child == 0:
+        _live_until(point, store_url, is_frost=True)
+        os._exit(0)
+    _, status = os.waitpid(child, os.WUNTRACED)
+    assert os.WIFSTOPPED(status), status
+    print("frozen", flush=True)
+    sys.stdin.readline()
+    os.kill(child, signal.SIGCONT)
+    sys.stdin.readline()
+    os.kill(child, signal.SIGTERM)
+    _, status = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(status)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    sys.exit(main(*sys.argv[1:]) if len(sys.argv) == 2 else freeze(*sys.argv[1:]))

@@ -115,6 +115,13 @@ async def pause_all(store: Store, schedules: Sequence[bytes]) -> set[bytes]:
     return {job.id for job in await _jobs(store) if job.schedule_id is not None}
 
 
+async def fire_each(store: Store, schedules: Sequence[bytes]) -> None:
+    """Let a scheduler work until each schedule has had a fire that was due."""
+    for schedule_id in schedules:
+        while not await store.list_fires(schedule_id, until=await store.now(), limit=1):
+            await catch_up(store)
+
+
 async def fires_proven(store_url: str, schedules: Sequence[bytes]) -> int:
     """Catch up, then prove each ledger; return how many fires became jobs.
 

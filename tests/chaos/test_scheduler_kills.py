@@ -16,7 +16,7 @@ from mainspring.runtime.assemble import open_store
 from mainspring.runtime.settings import Settings
 from mainspring.testing.faults import FaultProxy, Protocol
 from mainspring.testing.servers import PostgresServer
-from tests.chaos.fires import catch_up, fires_proven, schedule_densely, until_fired
+from tests.chaos.fires import fire_each, fires_proven, schedule_densely, until_fired
 from tests.chaos.run import migrate, seed_of_this_run
 from tests.chaos.schedulers import Schedulers
 
@@ -133,9 +133,7 @@ async def test_the_proof_can_fail(tmp_path: Path, harm: str) -> None:
     store_url = f"sqlite:///{path}"
     async with opened(store_url) as store:
         schedules = await schedule_densely(store, kind="work")
-        for schedule_id in schedules:
-            while not await store.list_fires(schedule_id, until=await store.now(), limit=1):
-                await catch_up(store)
+        await fire_each(store, schedules)
     assert await fires_proven(store_url, schedules)
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(harm)
