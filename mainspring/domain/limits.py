@@ -52,6 +52,9 @@ _ALL: Final = (
     Limit("schedule_rules_max", 32, "Rules that one schedule unites."),
     Limit("schedule_calendars_max", 16, "Calendars that one schedule heeds."),
     Limit("calendar_entries_max", 2_000, "Entries of one calendar."),
+    Limit(
+        "calendar_rules_max", 100, "Of those, entries that are rules; each is asked for each day."
+    ),
     Limit("search_years", 50, "How far ahead a next fire is searched before the answer is never."),
     Limit("search_days_max", 10_000, "Days without a fire that one search looks into."),
     Limit("preview_fires_max", 10_000, "Fires that one question for a range returns."),
@@ -115,6 +118,7 @@ RULE_COUNT_MAX: Final = LIMITS["rule_count_max"].default
 SCHEDULE_RULES_MAX: Final = LIMITS["schedule_rules_max"].default
 SCHEDULE_CALENDARS_MAX: Final = LIMITS["schedule_calendars_max"].default
 CALENDAR_ENTRIES_MAX: Final = LIMITS["calendar_entries_max"].default
+CALENDAR_RULES_MAX: Final = LIMITS["calendar_rules_max"].default
 SEARCH_YEARS: Final = LIMITS["search_years"].default
 SEARCH_DAYS_MAX: Final = LIMITS["search_days_max"].default
 PREVIEW_FIRES_MAX: Final = LIMITS["preview_fires_max"].default

@@ -74,6 +74,11 @@ class Calendar:
         """Add weekdays, Sunday is bit 0."""
         self._weekdays |= weekdays
 
+    @property
+    def rules(self) -> int:
+        """Return how many rules it has."""
+        return len(self._rules)
+
     def add_rule(self, rule: WallRule) -> None:
         """Add every day on which a rule fires."""
         self._rules.append(rule)

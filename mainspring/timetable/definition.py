@@ -14,6 +14,7 @@ import msgspec
 from mainspring.domain.errors import FiresTooOften, InvalidSchedule, NaiveDatetime, NeverFires
 from mainspring.domain.limits import (
     CALENDAR_ENTRIES_MAX,
+    CALENDAR_RULES_MAX,
     INTERVAL_SECONDS_MIN,
     JITTER_SECONDS_MAX,
     SCHEDULE_CALENDARS_MAX,
@@ -306,6 +307,9 @@ def _add_entry(calendar: Calendar, entry: str) -> None:
         rule = parse_rule(entry, zone("UTC"))
         if not isinstance(rule, WallRule) or isinstance(rule, WallDates):
             raise Refusal(0, entry, "this rule names no days", "use cron or a recurrence rule")
+        if calendar.rules == CALENDAR_RULES_MAX:
+            most = f"a calendar has at most {CALENDAR_RULES_MAX} rules"
+            raise Refusal(0, entry, most, "write days as dates: 12-25, 2027-04-02")
         calendar.add_rule(rule)
 
 

@@ -166,3 +166,11 @@ def test_an_entry_is_named_by_its_number() -> None:
     with pytest.raises(InvalidSchedule) as caught:
         compile_calendar(CalendarDefinition(name="days", entries=("12-25", "2027-02-30")))
     assert caught.value.details["field"] == "entries[1]"
+
+
+def test_rules_are_few_and_dates_may_be_many() -> None:
+    rules = [f"0 0 {day} {month} *" for month in range(1, 13) for day in range(1, 10)]
+    compile_calendar(CalendarDefinition(name="days", entries=(*rules[:100], "12-25")))
+    with pytest.raises(InvalidSchedule, match="at most 100 rules") as caught:
+        compile_calendar(CalendarDefinition(name="days", entries=tuple(rules)))
+    assert caught.value.details["field"] == "entries[100]"
