@@ -31,7 +31,6 @@ from mainspring.timetable.definition import Definition
 from mainspring.timetable.zones import zone_data_number
 
 _SCHEDULES: Final = 20
-_SETTLE_SECONDS: Final = 5.0
 
 
 class Counted:
@@ -59,7 +58,7 @@ class Counted:
         return ask
 
 
-async def _crowd(dsn: str, count: int, seconds: float) -> dict[str, Any]:
+async def _crowd(dsn: str, count: int, seconds: float, settle_seconds: float) -> dict[str, Any]:
     store = await open_postgres(dsn)
     await store.migrate(phase="all")
     asked: Counter[str] = Counter()
@@ -73,7 +72,7 @@ async def _crowd(dsn: str, count: int, seconds: float) -> dict[str, Any]:
             hints = store.wakeups.subscribe(TOPICS)
             ear = _ear(hints, firing)
             group.create_task(run_role("scheduler", firing.step, stop, ear=ear))
-        await pause_seconds(_SETTLE_SECONDS)
+        await pause_seconds(settle_seconds)
         asked.clear()
         fired.clear()
         await pause_seconds(seconds)
@@ -138,19 +137,20 @@ async def _stop_the_eager(
         await pause_seconds(0.05)
 
 
-def main() -> int:
+def main(words: Sequence[str] | None = None) -> int:
     """Read the command line, measure, write the result."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.crowd", description=__doc__)
     parser.add_argument("--counts", default="1,10,100")
     parser.add_argument("--seconds", type=float, default=15.0)
+    parser.add_argument("--settle", type=float, default=5.0)
     parser.add_argument("--postgres", default="15")
     parser.add_argument("--out", type=Path)
-    given = parser.parse_args()
+    given = parser.parse_args(words)
     found = []
     with PostgresServer(given.postgres, fsync=True, settings=POSTGRES_SETTINGS) as server:
         for count in map(int, given.counts.split(",")):
             dsn = server.create_database()
-            found.append(asyncio.run(_crowd(dsn, count, given.seconds)))
+            found.append(asyncio.run(_crowd(dsn, count, given.seconds, given.settle)))
             print(json.dumps(found[-1]), file=sys.stderr, flush=True)
             server.drop_database(dsn)
     result = {

@@ -34,8 +34,7 @@ from mainspring.testing.servers import PostgresServer
 _REPOSITORY: Final = Path(__file__).resolve().parents[1]
 _CREATE_AT_ONCE: Final = 32
 _BEAT: Final = "beat"
-#: After the last schedule was made: what was due meanwhile is worked off.
-_SETTLE_SECONDS: Final = 12.0
+_BURSTS: Final = {"no": (False,), "only": (True,), "both": (False, True)}
 
 
 Overlap = Literal["allow", "defer"]
@@ -49,6 +48,9 @@ class Wish(NamedTuple):
     seconds: int
     burst: bool
     overlap: Overlap
+    slots: int
+    #: After the last schedule was made: what was due meanwhile is worked off.
+    settle_seconds: float
 
     @property
     def schedules(self) -> int:
@@ -57,7 +59,7 @@ class Wish(NamedTuple):
 
     def __str__(self) -> str:
         how = "in bursts" if self.burst else "spread"
-        return f"{self.per_second}/s {how}, overlap={self.overlap}"
+        return f"{self.per_second}/s {how}, overlap={self.overlap}, {self.slots} slots a process"
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,14 +96,14 @@ async def _make(client: AsyncClient, wish: Wish) -> None:
 
 async def _measure(store: str, wish: Wish, server: int) -> Found:
     async with mainspring.connect(store) as client:
-        with _worker(store) as worker:
+        with _worker(store, wish.slots) as worker:
             until = monotonic() + 60
             while not any(each.state == "alive" for each in await client.workers.list()):
                 if monotonic() > until:
                     raise RuntimeError("the worker did not start")
                 await pause_seconds(0.05)
             await _make(client, wish)
-            await pause_seconds(_SETTLE_SECONDS)
+            await pause_seconds(wish.settle_seconds)
             began = utc_now()
             with Meter(client=None, worker=worker, server=server) as meter:
                 await pause_seconds(wish.seconds)
@@ -151,8 +153,8 @@ async def _lateness(store: str, began: datetime, ended: datetime) -> dict[bytes,
 
 
 @contextmanager
-def _worker(store: str) -> Iterator[int]:
-    words = ("worker", "start", "benchmarks.app:app", "--queues", "default:64")
+def _worker(store: str, slots: int) -> Iterator[int]:
+    words = ("worker", "start", "benchmarks.app:app", "--queues", f"default:{slots}")
     process = subprocess.Popen(
         [sys.executable, "-m", "mainspring", *words, "--processes", "2", "--store", store],
         stdin=subprocess.DEVNULL,
@@ -203,22 +205,32 @@ def _line(found: Found) -> str:
     )
 
 
-def main() -> int:
+def main(words: Sequence[str] | None = None) -> int:
     """Read the command line, measure, write the result."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.firing", description=__doc__)
     parser.add_argument("--rates", default="25,1000", help="fires a second, one after the other")
     parser.add_argument("--seconds", type=int, default=30)
     parser.add_argument("--period", type=int, default=10, help="seconds between a schedule's fires")
     parser.add_argument("--overlap", default="defer,allow")
-    parser.add_argument("--burst", action="store_true", help="measure bursts as well")
+    parser.add_argument("--settle", type=float, default=12.0, help="seconds before it is measured")
+    parser.add_argument("--slots", type=int, default=64, help="of each of two worker processes")
+    parser.add_argument("--burst", choices=tuple(_BURSTS), default="both")
     parser.add_argument("--postgres", default="15")
     parser.add_argument("--out", type=Path)
-    given = parser.parse_args()
+    given = parser.parse_args(words)
     wishes = [
-        Wish(int(rate), given.period, given.seconds, burst, cast("Overlap", overlap))
+        Wish(
+            int(rate),
+            given.period,
+            given.seconds,
+            burst,
+            cast("Overlap", overlap),
+            given.slots,
+            given.settle,
+        )
         for rate in given.rates.split(",")
         for overlap in given.overlap.split(",")
-        for burst in ((False, True) if given.burst else (False,))
+        for burst in _BURSTS[given.burst]
     ]
     result = run(wishes, given.postgres)
     out = given.out or results.FOLDER / "firing" / f"{result['taken_on']}.json"
