@@ -96,8 +96,11 @@ class Fleet:
         """Stop the keeper, and its children with it if told, as a paused machine would."""
         self.disturbed_pids.add(keeper)
         self._frozen.add(keeper)
-        for pid in [keeper, *(self._tree(keeper) if children else [])]:
-            os.kill(pid, signal.SIGSTOP)
+        os.kill(keeper, signal.SIGSTOP)
+        for pid in self._tree(keeper) if children else []:
+            # Processes of handlers come and go by themselves, between the look and the signal.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGSTOP)
 
     def thaw(self, keeper: int) -> None:
         """Let everything of a frozen worker go on."""
