@@ -162,8 +162,7 @@ def main(words: Sequence[str] | None = None) -> int:
         "crowds": found,
     }
     out = given.out or results.FOLDER / "crowd" / f"{result['taken_on']}.json"
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    results.write(result, out)
     return 0
 
 

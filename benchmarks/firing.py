@@ -234,8 +234,7 @@ def main(words: Sequence[str] | None = None) -> int:
     ]
     result = run(wishes, given.postgres)
     out = given.out or results.FOLDER / "firing" / f"{result['taken_on']}.json"
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    results.write(result, out)
     return 0
 
 

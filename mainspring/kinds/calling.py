@@ -5,8 +5,7 @@ import ipaddress
 import re
 import socket
 import ssl
-from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 from urllib.parse import SplitResult, urljoin, urlsplit, urlunsplit
 
@@ -124,7 +123,7 @@ class Caller:
     async def call(self, request: Request) -> Answer:
         """Send it, follow redirects, and return the last answer."""
         first = _checked_url(request.url)
-        check_headers(request.headers)
+        _check_headers(request.headers)
         answer = await self._send(request, first)
         for _ in range(request.redirects):
             led_to = _location(answer)
@@ -135,9 +134,10 @@ class Caller:
         return answer
 
     async def _send(self, request: Request, url: SplitResult) -> Answer:
-        async with self._connected() as pool:
-            headers = [(name, value) for name, value in request.headers.items()]
-            headers.append(("Host", _host_header(url)))
+        async with httpcore.AsyncConnectionPool(
+            ssl_context=self._tls, network_backend=self._network, max_keepalive_connections=0
+        ) as pool:
+            headers = [*request.headers.items(), ("Host", url.netloc)]
             if request.body or request.method not in ("GET", "HEAD", "DELETE"):
                 headers.append(("Content-Length", str(len(request.body))))
             timeouts = {"connect": _CONNECT_SECONDS}
@@ -154,13 +154,6 @@ class Caller:
                     for name, value in response.headers
                 ]
                 return Answer(response.status, found, body, is_cut, urlunsplit(url))
-
-    @asynccontextmanager
-    async def _connected(self) -> AsyncIterator[httpcore.AsyncConnectionPool]:
-        async with httpcore.AsyncConnectionPool(
-            ssl_context=self._tls, network_backend=self._network, max_keepalive_connections=0
-        ) as pool:
-            yield pool
 
 
 async def _read(response: httpcore.Response, bytes_max: int) -> tuple[bytes, bool]:
@@ -195,11 +188,7 @@ def _checked_url(text: str) -> SplitResult:
     return SplitResult(url.scheme, place, url.path or "/", url.query, "")
 
 
-def _host_header(url: SplitResult) -> str:
-    return url.netloc
-
-
-def check_headers(headers: Mapping[str, Any]) -> None:
+def _check_headers(headers: Mapping[str, Any]) -> None:
     """Raise for a header that would change more than itself."""
     for name, value in headers.items():
         if name.lower() in _OURS:

@@ -77,11 +77,11 @@ def command(app: App, programs: Iterable[str]) -> Job[..., Ran]:
     ) -> Ran:
         """Run a program with these arguments, and no shell; exit status 0 is a success."""
         program = allowed.path_of(argv[0])
-        limits = _Limits(memory_mb, cpu_seconds)
         with tempfile.TemporaryDirectory(prefix="mainspring-command-") as own:
             place = _folder(folder, own)
             environment = _environment(env, ctx, own)
-            words = [*limits.words(), str(os.getpid()), program, *argv]
+            limits = (str(memory_mb or 0), str(cpu_seconds or 0))
+            words = [*limits, str(os.getpid()), program, *argv]
             out, err = _Tail(output_bytes), _Tail(output_bytes)
             with _input(stdin, own) as given, out, err:
                 process = await asyncio.create_subprocess_exec(
@@ -100,14 +100,6 @@ def command(app: App, programs: Iterable[str]) -> Job[..., Ran]:
         return _judged(argv[0], ran, expect)
 
     return run
-
-
-class _Limits(msgspec.Struct, frozen=True):
-    memory_mb: int | None
-    cpu_seconds: int | None
-
-    def words(self) -> list[str]:
-        return [str(self.memory_mb or 0), str(self.cpu_seconds or 0)]
 
 
 class _Programs:

@@ -3,6 +3,7 @@
 import base64
 from collections.abc import Iterable, Sequence
 from email.utils import parsedate_to_datetime
+from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
@@ -63,14 +64,12 @@ def http(app: App, reachable: Iterable[str] = ()) -> Job[..., Called]:
             hint="pip install 'mainspring[http]'",
         )
     reach = Reach(reachable)
-    callers: list[Caller] = []
 
+    @cache
     def caller() -> "Caller":
-        if not callers:
-            from mainspring.kinds.calling import Caller
+        from mainspring.kinds.calling import Caller
 
-            callers.append(Caller(reach))
-        return callers[0]
+        return Caller(reach)
 
     @app.job(kind=KIND)
     async def call(  # noqa: PLR0913 - what a request is made of, all by name

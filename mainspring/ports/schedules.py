@@ -73,6 +73,12 @@ class Judged(msgspec.Struct, frozen=True):
     #: The ids of the jobs that were inserted, where one schedule was changed.
     job_ids: tuple[bytes, ...] = ()
 
+    @property
+    def topics(self) -> set[str]:
+        """Return whom it concerns: what workers are to be told."""
+        queues = {f"queue:{queue}" for queue in self.queues}
+        return queues | {f"worker:{worker.hex()}" for worker in self.workers}
+
 
 class ScheduleFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Which schedules a list means; an empty filter means all that were not removed."""

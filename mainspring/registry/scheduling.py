@@ -371,8 +371,7 @@ class ScheduleDesk(ScheduleQuestions):
 
     def announce(self, judged: Judged) -> None:
         """Tell everybody whom a change concerns."""
-        topics = {"schedules"} | {f"queue:{queue}" for queue in judged.queues}
-        self.store.wakeups.announce(topics | {f"worker:{each.hex()}" for each in judged.workers})
+        self.store.wakeups.announce({"schedules"} | judged.topics)
 
 
 def _editing(

@@ -7,10 +7,11 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, Self
 
 import msgspec
 
+from mainspring.app.declare import App
 from mainspring.app.loading import load_app
 from mainspring.domain.errors import AppNotLoaded
 from mainspring.domain.job import HandlerInfo
@@ -28,6 +29,16 @@ class Declared(msgspec.Struct, frozen=True, kw_only=True):
     handlers: tuple[HandlerInfo, ...] = ()
     schedules: tuple[ScheduleDraft, ...] = ()
     calendars: tuple[CalendarDraft, ...] = ()
+
+    @classmethod
+    def by(cls, app: App) -> Self:
+        """Return what an app in this process declares."""
+        return cls(
+            name=app.name,
+            handlers=tuple(handler.info for handler in app.handlers.values()),
+            schedules=tuple(app.schedules.values()),
+            calendars=tuple(app.calendars.values()),
+        )
 
     def application(self, *, prune: bool = False, adopt: bool = False) -> Application:
         """Return what a deployment of the app wants to be there.
@@ -110,15 +121,7 @@ def declarations(reference: str) -> Declared:
 def main(reference: str) -> None:
     """Load the app and print what it declares."""
     try:
-        app = load_app(reference)
-        answer = _Answer(
-            Declared(
-                name=app.name,
-                handlers=tuple(handler.info for handler in app.handlers.values()),
-                schedules=tuple(app.schedules.values()),
-                calendars=tuple(app.calendars.values()),
-            )
-        )
+        answer = _Answer(Declared.by(load_app(reference)))
     except AppNotLoaded as error:
         answer = _Answer(message=error.message, hint=error.hint)
     sys.stdout.write(f"{_MARK}{msgspec.json.encode(answer).decode()}\n")

@@ -99,7 +99,4 @@ class Firing:
         )
 
     def _announce(self, judged: Judged) -> None:
-        topics = {f"queue:{queue}" for queue in judged.queues}
-        topics |= {f"worker:{worker.hex()}" for worker in judged.workers}
-        if topics:
-            self._store.wakeups.announce(topics)
+        self._store.wakeups.announce(judged.topics)

@@ -67,8 +67,7 @@ class Rezoning:
         for standing, ruling in rulings:
             if ruling.change is not None:
                 _tell(standing, ruling)
-        topics = {f"queue:{queue}" for queue in judged.queues}
-        self._store.wakeups.announce(topics | {"schedules"})
+        self._store.wakeups.announce({"schedules"} | judged.topics)
 
 
 def _tell(standing: Standing, ruling: Ruling) -> None:

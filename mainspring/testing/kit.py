@@ -25,8 +25,9 @@ from mainspring.domain.names import check_choice, check_range
 from mainspring.domain.outcome import LogLine
 from mainspring.domain.states import JobState
 from mainspring.ports.clock import utc_now
-from mainspring.ports.scheduling import Application, Planned
+from mainspring.ports.scheduling import Planned
 from mainspring.runtime.connect import AsyncClient, Client
+from mainspring.runtime.declared import Declared
 from mainspring.testing import submissions
 from mainspring.testing.door import KitDoor
 from mainspring.testing.running import Harm, When
@@ -147,12 +148,7 @@ class Kit:
         return [planned for app in self._bench.apps for planned in self._deploy(app)]
 
     def _deploy(self, app: App) -> list[Planned]:
-        wanted = Application(
-            schedules=tuple(app.schedules.values()),
-            calendars=tuple(app.calendars.values()),
-            owner=f"app:{app.name}",
-            prune=True,
-        )
+        wanted = Declared.by(app).application(prune=True)
         at_once(self._bench.declare())
         return at_once(self._world.desk.schedules.apply(wanted, actor="testing"))
 
