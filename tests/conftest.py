@@ -6,13 +6,16 @@ MAINSPRING_REQUIRE_SERVERS=1 they fail instead, so that no pipeline is green for
 
 import os
 import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NoReturn, Protocol, TypeVar
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from mainspring.ports.store import Store
+from mainspring.store.sqlite import open_sqlite
+from mainspring.testing.clock import SettableClock
 from mainspring.testing.servers import (
     Databases,
     PostgresServer,
@@ -108,6 +111,21 @@ def postgres_15(servers: Servers) -> Databases:
 def postgres_18(servers: Servers) -> Databases:
     """The newest PostgreSQL that is supported. Shared: never stop it."""
     return Databases(_use(servers, "postgres_18")["dsn"])
+
+
+@pytest.fixture
+def clock() -> SettableClock:
+    """The clock of a store under test."""
+    return SettableClock()
+
+
+@pytest.fixture
+async def store(clock: SettableClock) -> AsyncIterator[Store]:
+    """A store in memory under that clock; a folder that needs another one has its own."""
+    opened = await open_sqlite(":memory:", clock=clock)
+    await opened.migrate(phase="all")
+    yield opened
+    await opened.close()
 
 
 @pytest.fixture

@@ -1,4 +1,3 @@
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -7,22 +6,7 @@ from mainspring.integrations.local_blobs import LocalBlobs
 from mainspring.ports.entropy import new_job_id
 from mainspring.ports.store import Store
 from mainspring.registry.desk import FrontDesk
-from mainspring.store.sqlite import open_sqlite
-from mainspring.testing.clock import SettableClock
 from tests.registry.faults import Faulty
-
-
-@pytest.fixture
-def clock() -> SettableClock:
-    return SettableClock()
-
-
-@pytest.fixture
-async def store(clock: SettableClock) -> AsyncIterator[Store]:
-    opened = await open_sqlite(":memory:", clock=clock)
-    await opened.migrate(phase="all")
-    yield opened
-    await opened.close()
 
 
 @pytest.fixture

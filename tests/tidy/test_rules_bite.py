@@ -64,7 +64,7 @@ PLANTED = [
         rules.machine_paths,
         "docs/a.md",
         f"see {SLASH}home{SLASH}somebody{SLASH}project",
-        "see https://example.org/home/somebody/project and ./root/x",
+        f"see https://example.org{SLASH}home{SLASH}somebody{SLASH}project and .{SLASH}root{SLASH}x",
     ),
     Planted(
         rules.registry_hosts,
