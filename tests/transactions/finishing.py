@@ -15,6 +15,8 @@ from uuid import UUID
 import asyncpg
 import psycopg
 import sqlalchemy
+from django.db import connections
+from django.db.utils import load_backend
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
 
@@ -154,11 +156,14 @@ def thread_sqlalchemy(ctx: Context, moment: str) -> str:
         return blocking(ctx, moment, session, lambda text: session.execute(sqlalchemy.text(text)))
 
 
+# While the module is imported, as projects do it: the backend brings libraries in C, and threads of
+# a worker that has begun are no place for that.
+prepare_django()
+load_backend("django.db.backends.postgresql")
+
+
 @app.job(retry=ONCE)
 def thread_django(ctx: Context, moment: str) -> str:
-    from django.db import connections
-
-    prepare_django()
     if "own" not in connections.databases:
         parts = sqlalchemy.make_url(url())
         own = {
