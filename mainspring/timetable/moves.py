@@ -5,6 +5,7 @@ morning, at another instant. A fire of a beat (a cadence, an interval, an instan
 instant: where the same instant is still on the beat, nothing has moved.
 """
 
+from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
@@ -15,6 +16,9 @@ from mainspring.timetable.timetable import Fire, Timetable
 
 #: No zone moved by more: Apia left out a day when it changed sides of the date line.
 _REACH_SECONDS: Final = 26 * 3600
+
+#: A zone, a wall time in it, and whether it is a later pass of a repeated hour.
+_Wall = tuple[str, str, bool]
 
 
 class MovedFire(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,20 +42,27 @@ def moved_fires(
     ``between`` answers at once; a longer one is asked in pieces.
     """
     now = _fires(timetable, after - _REACH_SECONDS, until + _REACH_SECONDS)
-    by_wall = {_wall(fire): fire for fire in now}
-    known_instants = {fire.nominal_at for fire in known}
-    met: set[tuple[str, str, bool]] = set()
-    found: list[MovedFire] = []
-    for fire in known:
-        if _is_beat(timetable, fire.nominal_at):
-            continue
-        same = by_wall.get(_wall(fire))
-        if same is not None:
-            met.add(_wall(same))
-        if same is None or same.nominal_at != fire.nominal_at:
-            found.append(_move(fire, fire.nominal_at, same.nominal_at if same else None))
+    moved = [fire for fire in known if not _is_beat(timetable, fire.nominal_at)]
+    stayed = {(_wall(fire), fire.nominal_at) for fire in moved}
+    stayed &= {(_wall(fire), fire.nominal_at) for fire in now}
+    #: A zone that went back twice within an hour has a time three times: those that are at
+    #: another instant now are matched in their order.
+    by_wall: dict[_Wall, deque[Fire]] = {}
     for fire in now:
-        if not after < fire.nominal_at <= until or _wall(fire) in met:
+        if (_wall(fire), fire.nominal_at) not in stayed:
+            by_wall.setdefault(_wall(fire), deque()).append(fire)
+    known_instants = {fire.nominal_at for fire in known}
+    met: set[int] = {instant for _, instant in stayed}
+    found: list[MovedFire] = []
+    for fire in moved:
+        if (_wall(fire), fire.nominal_at) in stayed:
+            continue
+        same = by_wall[_wall(fire)].popleft() if by_wall.get(_wall(fire)) else None
+        if same is not None:
+            met.add(same.nominal_at)
+        found.append(_move(fire, fire.nominal_at, same.nominal_at if same else None))
+    for fire in now:
+        if not after < fire.nominal_at <= until or fire.nominal_at in met:
             continue
         if fire.nominal_at not in known_instants or not _is_beat(timetable, fire.nominal_at):
             found.append(_move(fire, None, fire.nominal_at))
@@ -67,7 +78,7 @@ def _fires(timetable: Timetable, after: int, until: int) -> list[Fire]:
     return fires
 
 
-def _wall(fire: Fire) -> tuple[str, str, bool]:
+def _wall(fire: Fire) -> _Wall:
     """Return what a fire at a fixed time is known by; a repeated hour has every time twice."""
     return fire.zone, fire.local, fire.kind is FireKind.REPEATED
 

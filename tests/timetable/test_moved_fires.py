@@ -117,6 +117,20 @@ def test_nothing_moves_between_equal_data() -> None:
     assert moved_fires(known(before), before, AFTER, UNTIL) == []
 
 
+def test_a_time_that_comes_three_times_is_told_pass_by_pass() -> None:
+    definition = Definition(when=("7 * * * *",), zone="Land/Town")
+    back = at("2027-03-29T19:07:01Z")
+    once = zone_data("x", {"Land/Town": zone_file(0, [(back, -1800)])})
+    twice = zone_data("y", {"Land/Town": zone_file(0, [(back, -900), (back + 900, -2700)])})
+    was = known(compile_timetable(definition, zones=once))
+    found = moved_fires(was, compile_timetable(definition, zones=twice), AFTER, UNTIL)
+    assert shown(found)[:3] == [
+        ("03-29T19:07", "03-29T19:37", "03-29T19:22"),
+        ("03-29T19:07", None, "03-29T19:52"),
+        ("03-29T20:07", "03-29T20:37", "03-29T20:52"),
+    ]
+
+
 def test_an_edit_is_told_the_same_way() -> None:
     before = compile_timetable(Definition(when=("0 9 * * *",)))
     now = compile_timetable(Definition(when=("0 9,12 * * MON-SAT",)))
