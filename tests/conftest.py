@@ -37,7 +37,14 @@ _servers = pytest.StashKey[Servers]()
 
 
 # A machine that does other work, too, is slow at times; that says nothing about a test.
-settings.register_profile("mainspring", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "search", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=2_000
+)
+# A change is judged by the change, so the examples of a test are the same in every run. To look for
+# new ones is a task of its own: pytest --hypothesis-profile=search.
+settings.register_profile(
+    "mainspring", settings.get_profile("search"), derandomize=True, max_examples=100
+)
 settings.load_profile("mainspring")
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import bootstrap
 
-EXTRAS = ("postgres", "s3", "http", "structlog", "jq")
+EXTRAS = ("postgres", "s3", "grpc", "oidc", "structlog", "jq")
 PRODUCT = ["pyproject.toml", *(word for name in EXTRAS for word in ("--extra", name))]
 
 # In this order: dev.txt constrains run.txt, so that one package has one version everywhere.

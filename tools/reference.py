@@ -252,7 +252,7 @@ def errors_page() -> str:
     rows = []
     for known in sorted(all_errors(), key=lambda found: found.code):
         # Errors of the product; a script or plugin may have brought more.
-        if known.__module__ == "mainspring.domain.errors":
+        if known.__module__.startswith("mainspring.domain.errors."):
             meaning = (known.__doc__ or "").strip().partition("\n")[0]
             numbers = (str(known.exit_code), str(known.http_status), known.grpc_status)
             rows.append((f"`{known.code}`", *numbers, meaning, known.default_hint))

@@ -4,7 +4,6 @@ import base64
 from collections.abc import Iterable, Sequence
 from email.utils import parsedate_to_datetime
 from functools import cache
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import msgspec
@@ -12,7 +11,6 @@ import msgspec
 from mainspring.app.context import Context
 from mainspring.app.declare import App, Job
 from mainspring.app.signals import Fail, RetryAfter
-from mainspring.domain.errors import ConfigError
 from mainspring.kinds.egress import Reach
 from mainspring.ports.clock import utc_now
 
@@ -58,11 +56,6 @@ class Called(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def http(app: App, reachable: Iterable[str] = ()) -> Job[..., Called]:
     """Add the kind to an app."""
-    if find_spec("httpcore") is None:
-        raise ConfigError(
-            "http: jobs of this kind need httpcore, which is not installed",
-            hint="pip install 'mainspring[http]'",
-        )
     reach = Reach(reachable)
 
     @cache

@@ -10,7 +10,7 @@ import pytest
 from mainspring import testing
 from mainspring.app.declare import App, Job
 from mainspring.app.signals import Fail, RetryAfter
-from mainspring.domain.errors import ConfigError, InvalidPayload
+from mainspring.domain.errors import InvalidPayload
 from mainspring.kinds import calling
 from mainspring.kinds.http import Called, NotReached, UnexpectedStatus, http
 from mainspring.testing import Kit
@@ -240,15 +240,6 @@ async def test_headers_that_would_change_more_than_themselves(
     with pytest.raises(Fail, match="headers"):
         await sent(call, url=web.url(), headers=headers)
     assert web.asked == []
-
-
-def test_what_is_not_installed_is_told_when_the_worker_starts(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("mainspring.kinds.http.find_spec", lambda _: None)
-    with pytest.raises(ConfigError, match="need httpcore") as caught:
-        http(App("calls"))
-    assert "mainspring[http]" in (caught.value.hint or "")
 
 
 def test_a_payload_is_checked_when_it_is_submitted() -> None:

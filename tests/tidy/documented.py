@@ -11,8 +11,9 @@ from tests.tidy.tree import Tree, syntax
 
 def error_codes(tree: Tree) -> set[str]:
     """The value of `code` in every class of mainspring.domain.errors."""
-    module = syntax(tree.root / "mainspring/domain/errors.py")
-    classes = [node for node in ast.walk(module) if isinstance(node, ast.ClassDef)]
+    modules = [syntax(path) for path in (tree.root / "mainspring/domain/errors").glob("*.py")]
+    nodes = [node for module in modules for node in ast.walk(module)]
+    classes = [node for node in nodes if isinstance(node, ast.ClassDef)]
     return {code for node in classes for code in class_attribute(node, "code")}
 
 

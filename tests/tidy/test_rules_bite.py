@@ -154,7 +154,7 @@ app.command("mainspring.cli.queues:app", name="queues")
 
 REFERENCE_SOURCES = {
     "docs/reference/errors.md": (
-        "mainspring/domain/errors.py",
+        "mainspring/domain/errors/base.py",
         'class A(Exception):\n    code: str = "lease_lost"\n\nclass B(A):\n    code = "lease"\n',
         {"lease_lost", "lease"},
     ),
