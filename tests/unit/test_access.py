@@ -29,9 +29,9 @@ def test_a_single_right_is_added_to_a_scope() -> None:
 
 
 def test_a_slip_gets_a_suggestion() -> None:
-    with pytest.raises(InvalidInput, match="'sumbit'") as caught:
-        rights_of(["sumbit"])
-    assert caught.value.hint == "did you mean 'submit'?"
+    with pytest.raises(InvalidInput, match="'reed'") as caught:
+        rights_of(["reed"])
+    assert caught.value.hint == "did you mean 'read'?"
 
 
 def test_a_principal_insists_on_the_right_and_names_a_scope_that_has_it() -> None:
