@@ -37,7 +37,7 @@ def test_a_slip_gets_a_suggestion() -> None:
 def test_a_principal_insists_on_the_right_and_names_a_scope_that_has_it() -> None:
     principal = Principal(name="key bot", rights=rights_of(["read"]))
     principal.insist(Right.JOBS_READ)
-    with pytest.raises(Forbidden, match="key bot has no right to jobs.submit") as caught:
+    with pytest.raises(Forbidden, match=r"key bot has no right to jobs\.submit") as caught:
         principal.insist(Right.JOBS_SUBMIT)
     assert "submit or admin" in (caught.value.hint or "")
 
