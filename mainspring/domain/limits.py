@@ -25,6 +25,9 @@ _ALL: Final = (
     Limit("queue_characters_max", 64, "The name of a queue."),
     Limit("tenant_characters_max", 64, "The name of a tenant."),
     Limit("key_characters_max", 256, "A submission key or effect key."),
+    Limit("body_bytes_max", 1_310_720, "The body of a request; a payload and what is around it."),
+    Limit("bulk_body_bytes_max", 16_777_216, "The body of a request with many jobs."),
+    Limit("bulk_elements_max", 1_000_000, "Values in a request with many jobs."),
     Limit("submit_jobs_max", 10_000, "Jobs in one bulk submission."),
     Limit("claim_jobs_max", 1_000, "Jobs in one claim."),
     Limit("waiting_calls_max", 100_000, "Calls that wait for the SQLite writer in one process."),
@@ -91,6 +94,9 @@ KIND_CHARACTERS_MAX: Final = LIMITS["kind_characters_max"].default
 QUEUE_CHARACTERS_MAX: Final = LIMITS["queue_characters_max"].default
 TENANT_CHARACTERS_MAX: Final = LIMITS["tenant_characters_max"].default
 KEY_CHARACTERS_MAX: Final = LIMITS["key_characters_max"].default
+BODY_BYTES_MAX: Final = LIMITS["body_bytes_max"].default
+BULK_BODY_BYTES_MAX: Final = LIMITS["bulk_body_bytes_max"].default
+BULK_ELEMENTS_MAX: Final = LIMITS["bulk_elements_max"].default
 SUBMIT_JOBS_MAX: Final = LIMITS["submit_jobs_max"].default
 CLAIM_JOBS_MAX: Final = LIMITS["claim_jobs_max"].default
 WAITING_CALLS_MAX: Final = LIMITS["waiting_calls_max"].default

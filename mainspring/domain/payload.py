@@ -22,7 +22,13 @@ from mainspring.domain.limits import (
 _BRACKETS: Final = re.compile(rb"[\[\]{}]")
 
 
-def check(payload: bytes, *, bytes_max: int = PAYLOAD_BYTES_MAX, what: str = "payload") -> object:
+def check(
+    payload: bytes,
+    *,
+    bytes_max: int = PAYLOAD_BYTES_MAX,
+    elements_max: int = PAYLOAD_ELEMENTS_MAX,
+    what: str = "payload",
+) -> object:
     """Return the decoded payload, or raise the error that says what is wrong with it."""
     if len(payload) > bytes_max:
         raise PayloadTooLarge(
@@ -40,7 +46,7 @@ def check(payload: bytes, *, bytes_max: int = PAYLOAD_BYTES_MAX, what: str = "pa
             f"the {what} is {_json_type(value)}, it must be an object",
             hint='wrap it, for example {"value": …}',
         )
-    _check_elements(value, payload, what)
+    _check_elements(value, payload, what, elements_max)
     return value
 
 
@@ -73,10 +79,10 @@ def _check_depth(payload: bytes, what: str) -> None:
             )
 
 
-def _check_elements(value: object, payload: bytes, what: str) -> None:
+def _check_elements(value: object, payload: bytes, what: str, elements_max: int) -> None:
     """Refuse too many values, and repeated keys (a reader would silently keep one of them)."""
     # A value takes a character at least, and a repeated key two colons.
-    if len(payload) <= PAYLOAD_ELEMENTS_MAX and payload.count(b":") <= 1:
+    if len(payload) <= elements_max and payload.count(b":") <= 1:
         return
     elements = keys = 0
     stack: list[object] = [value]
@@ -88,11 +94,11 @@ def _check_elements(value: object, payload: bytes, what: str) -> None:
             stack.extend(found.values())
         elif isinstance(found, list):
             stack.extend(found)
-        if elements + len(stack) > PAYLOAD_ELEMENTS_MAX:
+        if elements + len(stack) > elements_max:
             raise PayloadTooLarge(
-                f"the {what} holds more than {PAYLOAD_ELEMENTS_MAX:,} values",
+                f"the {what} holds more than {elements_max:,} values",
                 hint="store the bulk elsewhere and pass a reference",
-                details={"elements_max": PAYLOAD_ELEMENTS_MAX},
+                details={"elements_max": elements_max},
             )
     # Outside of strings, a colon follows each key that was written and nothing else.
     written = _outside_strings(payload).count(b":")

@@ -1,0 +1,103 @@
+"""What a route is handed of a request, and what it may answer with beside a document."""
+
+import base64
+import hashlib
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Final, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from mainspring.domain.access import Actor, Principal
+from mainspring.domain.errors import InvalidCursor
+from mainspring.domain.job import DEFAULT_TENANT
+from mainspring.ports.gateway import ClientGateway
+
+T = TypeVar("T")
+_FINGERPRINT_BYTES: Final = 6
+
+
+class Request(NamedTuple):
+    """One request as it came in, its body already read."""
+
+    method: str
+    path: str
+    query: bytes
+    #: Names in lower case.
+    headers: Mapping[str, str]
+    body: bytes
+    peer: str
+    #: Names the request in answers and logs.
+    id: str
+    #: ``https://host`` or a path's beginning, where links are to lead.
+    base: str = ""
+
+
+class Call(NamedTuple):
+    """A request by somebody who may make it."""
+
+    request: Request
+    principal: Principal
+    #: Reaches no further than the principal.
+    gateway: ClientGateway
+
+    @property
+    def actor(self) -> Actor:
+        """Return who stands in the audit, and from where."""
+        return Actor(self.principal.name, self.request.peer)
+
+    def tenant(self, asked: str | None) -> str:
+        """Return the tenant of something that is named or made."""
+        return self.principal.tenant_of(asked, DEFAULT_TENANT)
+
+    def any_tenant(self, asked: str | None) -> str | None:
+        """Return the tenant that a list is about; ``None``: all of them."""
+        if self.principal.tenant is None:
+            return asked
+        return self.tenant(asked)
+
+
+class Answer(msgspec.Struct, Generic[T], frozen=True):
+    """A document with more to say than that it is there."""
+
+    document: T
+    status: int | None = None
+    headers: Sequence[tuple[str, str]] = ()
+
+
+class Stream(NamedTuple):
+    """An answer without a known end."""
+
+    media_type: str
+    chunks: AsyncIterator[bytes]
+
+
+class Cursor:
+    """Cursors of one question: opaque, and refused by every other question.
+
+    >>> of_dead = Cursor("jobs", "state=dead")
+    >>> of_dead.read(of_dead.text(b"position"))
+    b'position'
+    """
+
+    def __init__(self, *question: object) -> None:
+        """Take all that decides which items come, and in which order."""
+        digest = hashlib.sha256(repr(question).encode()).digest()
+        self._fingerprint = digest[:_FINGERPRINT_BYTES]
+
+    def text(self, position: bytes | None) -> str | None:
+        """Return the cursor that goes on behind a position; nothing behind the last one."""
+        if position is None:
+            return None
+        return base64.urlsafe_b64encode(self._fingerprint + position).rstrip(b"=").decode()
+
+    def read(self, text: str | None) -> bytes | None:
+        """Return the position, or raise ``InvalidCursor``."""
+        if text is None:
+            return None
+        try:
+            raw = base64.b64decode(text + "=" * (-len(text) % 4), b"-_", validate=True)
+        except ValueError:
+            raise InvalidCursor(f"cursor: {text[:80]!r} is no cursor of ours") from None
+        if raw[:_FINGERPRINT_BYTES] != self._fingerprint:
+            raise InvalidCursor("cursor: it continues another question")
+        return raw[_FINGERPRINT_BYTES:]

@@ -1,0 +1,8 @@
+"""The routes of REST, one module a kind of thing; ``TABLE`` is all of them."""
+
+from typing import Final
+
+from mainspring.server.http.routes import jobs, submitting
+from mainspring.server.http.routing import Table
+
+TABLE: Final = Table([*submitting.routes.all, *jobs.routes.all])

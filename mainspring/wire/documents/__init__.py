@@ -1,0 +1,1 @@
+"""The JSON bodies of REST, one module a kind of thing."""

@@ -1,0 +1,64 @@
+"""What several documents share: lists, errors, embedded JSON."""
+
+from typing import Generic, TypeVar
+
+import msgspec
+
+from mainspring.domain.outcome import ErrorInfo
+
+T = TypeVar("T")
+
+
+class Listing(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
+    """One page of a list."""
+
+    items: list[T]
+    #: Pass it as ``cursor``, with the same question, for the next page; null on the last one.
+    next_cursor: str | None = None
+
+
+class ErrorDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """Why an attempt failed."""
+
+    type: str
+    message: str
+    where: str = ""
+    traceback: str = ""
+
+
+def raw_json(value: bytes | None) -> msgspec.Raw | None:
+    """Embed JSON text as it is."""
+    return None if value is None else msgspec.Raw(value)
+
+
+def raw_text(value: msgspec.Raw | None) -> bytes | None:
+    """Return embedded JSON text."""
+    return None if value is None or bytes(value) == b"null" else bytes(value)
+
+
+def error_document(error: bytes | None) -> ErrorDocument | None:
+    """Return a stored error as it is shown."""
+    found = error_of(error)
+    if found is None:
+        return None
+    return ErrorDocument(
+        type=found.type, message=found.message, where=found.where, traceback=found.traceback
+    )
+
+
+def error_text(error: ErrorDocument | None) -> bytes | None:
+    """Return an error as it is stored."""
+    if error is None:
+        return None
+    return msgspec.json.encode(ErrorInfo(error.type, error.message, error.traceback, error.where))
+
+
+def error_of(error: bytes | None) -> ErrorInfo | None:
+    """Return a stored error, or nothing."""
+    if error is None:
+        return None
+    try:
+        return msgspec.json.decode(error, type=ErrorInfo)
+    except msgspec.DecodeError:
+        # Written by another version: show the text rather than nothing.
+        return ErrorInfo("Error", error.decode("utf-8", "replace"))
