@@ -115,6 +115,8 @@ class Ruling(msgspec.Struct, frozen=True, kw_only=True):
     #: For the audit: what happened, in a word and in JSON text; empty when nobody asked for it.
     action: str = ""
     detail: str = "{}"
+    #: Jobs that tell others of this ruling; inserted with it.
+    notices: tuple[NewJob, ...] = ()
 
 
 def rolled_back(standing: Standing) -> Standing:

@@ -18,7 +18,8 @@ SCHEDULE: Final = "sch"
 BACKFILL: Final = "bfl"
 DAG: Final = "dag"
 DAG_RUN: Final = "run"
-PREFIXES: Final = frozenset({JOB, WORKER, SCHEDULE, BACKFILL, DAG, DAG_RUN})
+WEBHOOK: Final = "whk"
+PREFIXES: Final = frozenset({JOB, WORKER, SCHEDULE, BACKFILL, DAG, DAG_RUN, WEBHOOK})
 
 _ALPHABET: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 # Crockford's reading rules: people type O for 0 and I or L for 1, in either case.

@@ -190,6 +190,8 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     refund_crash: bool = True
     #: Inserted in the same transaction when the job really goes dead.
     follow_up: NewJob | None = None
+    #: Inserted in the same transaction when the verdict is carried out as it is.
+    notices: tuple[NewJob, ...] = ()
 
 
 class Settled(msgspec.Struct, frozen=True, gc=False):

@@ -79,6 +79,10 @@ _ALL: Final = (
     Limit("schedule_characters_max", 128, "The name of a schedule or a calendar."),
     Limit("note_characters_max", 1_000, "The note of a schedule, or the reason of a pause."),
     Limit("ledger_days", 400, "How long the ledger keeps what became of a fire."),
+    Limit("webhooks_max", 1_000, "Endpoints of one tenant that are told by webhook."),
+    Limit("webhook_bytes_max", 20_480, "The body of one webhook."),
+    Limit("url_characters_max", 2_048, "The address of an endpoint."),
+    Limit("webhook_filters_max", 100, "Kinds, or queues, that one endpoint names."),
     Limit("submission_key_hours", 24, "How long a submission key is remembered."),
 )
 
@@ -147,3 +151,7 @@ SCHEDULE_CHARACTERS_MAX: Final = LIMITS["schedule_characters_max"].default
 NOTE_CHARACTERS_MAX: Final = LIMITS["note_characters_max"].default
 LEDGER_DAYS: Final = LIMITS["ledger_days"].default
 SUBMISSION_KEY_HOURS: Final = LIMITS["submission_key_hours"].default
+WEBHOOKS_MAX: Final = LIMITS["webhooks_max"].default
+WEBHOOK_BYTES_MAX: Final = LIMITS["webhook_bytes_max"].default
+URL_CHARACTERS_MAX: Final = LIMITS["url_characters_max"].default
+WEBHOOK_FILTERS_MAX: Final = LIMITS["webhook_filters_max"].default

@@ -10,7 +10,8 @@ fire's row is inserted unless (schedule, nominal_at, sequence) is taken, and its
 the row was; then the schedule's row gets cursor, state, ``look_at``, ``waiting``, and with a
 ``change`` a new version (from its ``from_at``), its owner where it names one, and what it says of
 the policies. Version 1 is from ``cursor.through`` at its creation. A ``Ruling.action`` that is not
-empty goes into the audit. Rows up to ``Change.from_at`` are of the version before it.
+empty goes into the audit; its ``notices`` are inserted whatever became of its fires. Rows up to
+``Change.from_at`` are of the version before it.
 
 A job that is ``alone`` while another such job of its schedule is live is not inserted, whatever the
 judge believed: its row, and those that point to it, become ``skipped_overlap`` without a job.

@@ -37,6 +37,7 @@ from mainspring.domain.job import (
 from mainspring.domain.outcome import LogLine, Progress
 from mainspring.domain.states import JobState
 from mainspring.ports.schedules import ScheduleStore
+from mainspring.ports.webhooks import WebhookStore
 
 
 class Lane(msgspec.Struct, frozen=True):
@@ -154,13 +155,14 @@ class DispatchStore(Protocol):
         """Carry out verdicts in one transaction; answers in the order given.
 
         Only while held under that attempt (the fence). Final: the row leaves the live table and
-        enters history in the same statement, with its last attempt embedded. Not final: the
-        attempt enters ``attempts``, the row is freed (no worker, no deadline), due at now +
-        ``delay_ms``. Refunds apply to both. ``cancelling`` + non-final = ``cancelled``. A follow-up
-        is inserted if and only if the job goes dead here. Repeating the same settlement changes
-        nothing and answers ``repeated``, also when a cancel had turned it into ``cancelled``. Of
-        two verdicts on one attempt in one call exactly one is accepted. What is still held may be
-        settled although its session has ended: whoever commits first wins.
+        enters history in the same statement, with its last attempt embedded. Not final: the attempt
+        enters ``attempts``, the row is freed (no worker, no deadline), due at now + ``delay_ms``.
+        Refunds apply to both. ``cancelling`` + non-final = ``cancelled``. A follow-up is inserted
+        if and only if the job goes dead here, notices if and only if the verdict is accepted as it
+        is, not turned into ``cancelled``; in the same transaction. Repeating the same settlement
+        changes nothing and answers ``repeated``, also when a cancel had turned it into
+        ``cancelled``. Of two verdicts on one attempt in one call exactly one is accepted. What is
+        still held may be settled although its session has ended: whoever commits first wins.
         """
         ...
 
@@ -431,6 +433,7 @@ class Store(
     ControlStore,
     QueryStore,
     ScheduleStore,
+    WebhookStore,
     MaintenanceStore,
     HealthStore,
     SchemaStore,

@@ -255,6 +255,9 @@ def _carry_out(cases: Sequence[Ruled], now: datetime, actor: str) -> Steps[Judge
     workers = yield from _cancel(cases, now)
     fires = schedule_rows.written(cases)
     jobs = (yield from _write(fires, now)) if fires else []
+    notices = [notice for case in cases for notice in case.ruling.notices]
+    if notices:
+        yield Ask(_SUBMIT, columns(notices, now))
     by: dict[str, object] = {"at": now, "actor": keepable(actor)}
     changed = [case for case in cases if case.ruling.change is not None]
     if changed:
@@ -270,7 +273,7 @@ def _carry_out(cases: Sequence[Ruled], now: datetime, actor: str) -> Steps[Judge
     return Judged(
         schedules=len(cases),
         jobs=len(jobs),
-        queues=frozenset(job.queue for job in jobs if is_soon_due(job, now)),
+        queues=frozenset(job.queue for job in (*jobs, *notices) if is_soon_due(job, now)),
         workers=workers,
         job_ids=tuple(job.id for job in jobs) if len(cases) == 1 else (),
     )

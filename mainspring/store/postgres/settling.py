@@ -1,10 +1,10 @@
 """Attempts end. Successes, nearly all of them, are one statement without BEGIN and COMMIT."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final, TypeAlias
 
-from mainspring.domain.job import Settled, Settlement
+from mainspring.domain.job import NewJob, Settled, Settlement
 from mainspring.domain.states import FINAL, AttemptState, JobState
 from mainspring.store.postgres.pool import Connection, Pool, bind, follow, load
 from mainspring.store.postgres.rows import as_text, keepable, unless_empty
@@ -31,7 +31,7 @@ async def settle(
     for each in settlements:
         first_of.setdefault(_right(each), each)
     ordered = [first_of[right] for right in sorted(first_of)]
-    if all(_plain_success(each) for each in ordered):
+    if all(_plain_success(each) and not each.notices for each in ordered):
         rows = await pool.fetch(_SUCCEEDED, _success_columns(ordered, at), changes=True)
         if len(rows) == len(settlements):
             return [
@@ -49,6 +49,8 @@ def succeed_steps(settlement: Settlement, at: datetime | None) -> Steps[Settled]
     assert _plain_success(settlement)
     rows = yield Ask(_SUCCEEDED, _success_columns([settlement], at))
     if rows:
+        if settlement.notices:
+            yield from insert_steps(settlement.notices, at, repeated=False)
         return Settled(
             settlement.job_id, settlement.attempt, accepted=True, state=JobState.SUCCEEDED
         )
@@ -70,14 +72,19 @@ async def _settle_mixed(
     applied |= await _apply(connection, _AGAIN, again, at)
     final = [each for each in others if each.becomes in FINAL or _right(each) not in applied]
     applied |= await _apply(connection, _FINAL, final, at)
-    follow_ups = [
-        each.follow_up
-        for each in others
-        if each.follow_up is not None and applied.get(_right(each)) is JobState.DEAD
-    ]
-    if follow_ups:
-        await follow(connection, insert_steps(follow_ups, at, repeated=False))
+    following = [job for each in ordered for job in _following(each, applied.get(_right(each)))]
+    if following:
+        await follow(connection, insert_steps(following, at, repeated=False))
     return applied
+
+
+def _following(settlement: Settlement, state: JobState | None) -> Iterator[NewJob]:
+    """Return what is to be inserted with a settlement that led to this state."""
+    if state is JobState.DEAD and settlement.follow_up is not None:
+        yield settlement.follow_up
+    is_turned = state is JobState.CANCELLED and settlement.becomes is not state
+    if state is not None and not is_turned:
+        yield from settlement.notices
 
 
 async def _apply(

@@ -19,6 +19,7 @@ from mainspring.store.postgres.schema import Schema
 from mainspring.store.postgres.sessions import Sessions
 from mainspring.store.postgres.submission import Submission
 from mainspring.store.postgres.wakeups import PostgresWakeups
+from mainspring.store.postgres.webhooks import Webhooks
 
 
 class PostgresStore(
@@ -30,6 +31,7 @@ class PostgresStore(
     Schedules,
     Ledger,
     Backfilling,
+    Webhooks,
     Maintenance,
     Health,
     Schema,

@@ -63,14 +63,15 @@ def carry_out(
         for fire in ruling.fires
     ]
     jobs = _add_fires(unit, fires)
-    unit.follow(insert_fresh(jobs, unit.now_us))
+    notices = [notice for _, ruling in ruled for notice in ruling.notices]
+    unit.follow(insert_fresh([*jobs, *notices], unit.now_us))
     _keep(unit, ruled)
     for standing, ruling in ruled:
         _note(unit, standing, ruling, actor)
     return Judged(
         schedules=len(ruled),
         jobs=len(jobs),
-        queues=soon_due_queues(jobs, unit.now_us),
+        queues=soon_due_queues([*jobs, *notices], unit.now_us),
         workers=frozenset(workers),
         job_ids=tuple(job.id for job in jobs) if len(ruled) == 1 else (),
     )

@@ -1,11 +1,11 @@
 """Attempts end: ``DispatchStore.settle``. Callers who wait at the same time share statements."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 
-from mainspring.domain.job import Settled, Settlement
+from mainspring.domain.job import NewJob, Settled, Settlement
 from mainspring.domain.states import FINAL, AttemptState, JobState
 from mainspring.policies.verdict import CANCELLED
 from mainspring.store.sqlite.dispatch import attempt_values, find_held
@@ -79,6 +79,9 @@ def _settle_part(given: Sequence[Settlement], now_us: int) -> Steps[list[Settled
             yield from _finish(shape, alike, now_us)
         else:
             yield from _free(shape, alike, now_us)
+        following = [job for one in alike for job in _following(one, shape.state)]
+        if following:
+            yield from insert_steps(following, now_us)
     repeated = yield from _repeated(given, states)
     return [
         Settled(
@@ -116,10 +119,14 @@ def _finish(shape: _Shape, alike: Sequence[Settlement], now_us: int) -> Steps[No
     values = _values(shape, now_us)
     yield ask_entries("finish_jobs", ids, entries, **values, keep_error=False)
     yield ask_ids("delete_jobs", ids)
-    if shape.state is JobState.DEAD:
-        follow_ups = [one.follow_up for one in alike if one.follow_up is not None]
-        if follow_ups:
-            yield from insert_steps(follow_ups, now_us)
+
+
+def _following(one: Settlement, state: JobState) -> Iterator[NewJob]:
+    """Return what is to be inserted with a settlement that led to this state."""
+    if state is JobState.DEAD and one.follow_up is not None:
+        yield one.follow_up
+    if state is not JobState.CANCELLED or one.becomes is state:
+        yield from one.notices
 
 
 def _close_fires(

@@ -19,6 +19,7 @@ from mainspring.store.sqlite.sessions import Sessions
 from mainspring.store.sqlite.settling import Settling
 from mainspring.store.sqlite.submission import Submission
 from mainspring.store.sqlite.wakeups import SqliteWakeups
+from mainspring.store.sqlite.webhooks import Webhooks
 
 
 class SqliteStore(
@@ -29,6 +30,7 @@ class SqliteStore(
     Schedules,
     Ledger,
     Backfills,
+    Webhooks,
     Control,
     Queries,
     Maintenance,

@@ -56,6 +56,7 @@ pytest.register_assert_rewrite(
             "submission",
             "unique",
             "wakeups",
+            "webhooks",
         )
     )
 )

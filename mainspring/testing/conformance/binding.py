@@ -42,6 +42,7 @@ from mainspring.testing.conformance.unique import (
     UniqueSuite,
 )
 from mainspring.testing.conformance.wakeups import WakeupSuite
+from mainspring.testing.conformance.webhooks import NoticeSuite, WebhookSuite
 
 EVERY_SUITE: Final[tuple[type[Suite], ...]] = (
     SubmissionSuite,
@@ -89,6 +90,8 @@ EVERY_SUITE: Final[tuple[type[Suite], ...]] = (
     TakingUpSuite,
     ReleaseSuite,
     CancelBackfillSuite,
+    WebhookSuite,
+    NoticeSuite,
 )
 
 

@@ -1,0 +1,3 @@
+DELETE FROM mainspring.webhooks
+WHERE id = :id::uuid
+RETURNING id;

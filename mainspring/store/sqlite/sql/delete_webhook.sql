@@ -1,0 +1,2 @@
+DELETE FROM webhooks
+WHERE id = :id;

@@ -1,0 +1,5 @@
+SELECT
+    id, tenant, wanted, state, version, created_at, changed_at, reason, last_success_at,
+    last_failure_at, failing_since, secrets
+FROM webhooks
+WHERE id = :id;

@@ -1,0 +1,3 @@
+SELECT id, tenant, wanted FROM webhooks
+WHERE state = 'active'
+ORDER BY id;
