@@ -8,7 +8,7 @@ nothing behind it has to wonder.
 import math
 import re
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -20,6 +20,7 @@ from mainspring.domain.limits import (
 )
 
 _BRACKETS: Final = re.compile(rb"[\[\]{}]")
+_CONTAINERS: Final = (dict, list)
 
 
 def check(
@@ -84,17 +85,17 @@ def _check_elements(value: object, payload: bytes, what: str, elements_max: int)
     # A value takes a character at least, and a repeated key two colons.
     if len(payload) <= elements_max and payload.count(b":") <= 1:
         return
-    elements = keys = 0
-    stack: list[object] = [value]
+    elements, keys = 1, 0
+    stack: list[Any] = [value]
     while stack:
         found = stack.pop()
-        elements += 1
+        elements += len(found)
+        inner = found
         if isinstance(found, dict):
             keys += len(found)
-            stack.extend(found.values())
-        elif isinstance(found, list):
-            stack.extend(found)
-        if elements + len(stack) > elements_max:
+            inner = found.values()
+        stack.extend([each for each in inner if isinstance(each, _CONTAINERS)])
+        if elements > elements_max:
             raise PayloadTooLarge(
                 f"the {what} holds more than {elements_max:,} values",
                 hint="store the bulk elsewhere and pass a reference",

@@ -99,6 +99,7 @@ async def open_http(house: House, listening: socket.socket) -> AsyncIterator[App
             lifespan="off",
             log_config=None,
             access_log=False,
+            proxy_headers=False,
             server_header=False,
             date_header=False,
             timeout_keep_alive=_KEEP_ALIVE_SECONDS,
