@@ -51,6 +51,20 @@ def check(
     return value
 
 
+def check_text(text: bytes, *, bytes_max: int, what: str) -> None:
+    """Raise unless this is JSON text of any value, no longer than allowed: results, fields."""
+    if len(text) > bytes_max:
+        raise PayloadTooLarge(
+            f"the {what} has {len(text):,} bytes, the limit is {bytes_max:,}",
+            hint="keep the bulk elsewhere and tell a reference",
+            details={"bytes": len(text), "bytes_max": bytes_max},
+        )
+    try:
+        msgspec.json.decode(text, type=msgspec.Raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise NotJson(f"the {what} is not JSON: {error}") from None
+
+
 def check_finite(value: object, *, path: str = "$") -> None:
     """Raise for a NaN or infinity anywhere in a Python value; JSON has neither."""
     for where, found in walk(value, path):

@@ -63,6 +63,9 @@ class ClaimAsk(msgspec.Struct, frozen=True, kw_only=True):
     limit: int
     #: Added to an attempt's timeout to make its hard deadline in the store.
     grace_ms: int = 10_000
+    #: Said after a claim whose answer was lost: all attempts that this child knows it holds. What
+    #: it was given besides, unseen, goes back first. A gateway heeds it; a store does not look.
+    holding: tuple[tuple[bytes, int], ...] | None = None
 
 
 class Beat(msgspec.Struct, frozen=True):

@@ -2,6 +2,7 @@
 
 ``documents`` are the JSON bodies of REST: structs that say what is taken and what is answered, with
 the way from the domain's structs and back. The same shapes are printed by ``-o json``.
+``protobuf`` are the messages of gRPC (``proto/``), likewise.
 
 Invariants
 ----------
