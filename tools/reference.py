@@ -4,6 +4,7 @@ Run in the environment: `.venv/bin/python tools/reference.py [--check]`.
 """
 
 import inspect
+import json
 import re
 import sys
 import typing
@@ -20,6 +21,8 @@ from mainspring.domain.errors import all_errors  # noqa: E402
 from mainspring.domain.limits import LIMITS  # noqa: E402
 from mainspring.domain.search.fields import FIELDS  # noqa: E402
 from mainspring.runtime.settings import TABLE  # noqa: E402
+from mainspring.server.http.openapi import document  # noqa: E402
+from mainspring.server.http.routes import TABLE as ROUTES  # noqa: E402
 
 FOLDER = ROOT / "docs/reference"
 NOTE = "<!-- Written by tools/reference.py from the code; edit the code instead. -->"
@@ -46,6 +49,10 @@ Where a setting may be said, the strongest first:
 A name that is none is refused with a suggestion. `mainspring config ls` shows every value with its
 place, `mainspring config explain NAME` every place that says something about one. Passwords are
 never shown."""
+REST_INTRODUCTION = """\
+Made from the route table, as is the OpenAPI document: `GET /api/v1/openapi.json`, the same as
+`docs/reference/openapi.json`. A route asks for the right that stands beside it; keys have rights
+by their scopes."""
 SEARCH_INTRODUCTION = """\
 One language finds jobs everywhere: `ClientGateway.find`, and actions on all that it finds.
 
@@ -92,6 +99,8 @@ def main() -> int:
         "settings.md": settings_page(),
         "limits.md": limits_page(),
         "search.md": search_page(),
+        "rest.md": rest_page(),
+        "openapi.json": json.dumps(document(ROUTES), indent=1, ensure_ascii=False) + "\n",
     }
     stale = [name for name, text in pages.items() if read(FOLDER / name) != text]
     if "--check" in sys.argv[1:]:
@@ -280,6 +289,23 @@ def settings_page() -> str:
         SETTINGS_INTRODUCTION,
         table(("setting", "environment", "default", "meaning", "in the code"), *rows),
     )
+
+
+def rest_page() -> str:
+    """Every route."""
+    sections = []
+    for tag in sorted({route.tag for route in ROUTES.routes}):
+        routes = [route for route in ROUTES.routes if route.tag == tag]
+        rows = [
+            (
+                f"`{route.method} {route.path}`",
+                f"`{route.right}`" if route.right else "public",
+                route.summary,
+            )
+            for route in sorted(routes, key=lambda each: (each.path, each.method))
+        ]
+        sections += [f"## {tag}", table(("route", "right", "what for"), *rows)]
+    return page("REST", REST_INTRODUCTION, *sections)
 
 
 def limits_page() -> str:

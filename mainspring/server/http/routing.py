@@ -28,7 +28,6 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     #: ``None``: public.
     right: Right | None
-    #: Beyond the one above; a principal of any of them is let in, and the route looks closer.
     function: Callable[..., Awaitable[Any]]
     tag: str
     body: Any
@@ -42,8 +41,10 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     errors: tuple[type[MainspringError], ...]
     #: Bodies longer than this are refused unread.
     body_bytes: int
-    #: The media type of a body that is no JSON.
+    #: Of a stream.
     media_type: str
+    #: Headers that mean something here, by name.
+    headers: tuple[str, ...]
 
     @property
     def name(self) -> str:
@@ -85,6 +86,7 @@ class Routes:
         errors: tuple[type[MainspringError], ...] = (),
         body_bytes: int = BODY_BYTES_MAX,
         media_type: str = "application/json",
+        headers: tuple[str, ...] = (),
     ) -> Callable[[F], F]:
         """Add a function as a route."""
 
@@ -110,6 +112,7 @@ class Routes:
                     errors=errors,
                     body_bytes=body_bytes,
                     media_type=media_type,
+                    headers=headers,
                 )
             )
             return function

@@ -1,6 +1,6 @@
 """What several documents share: lists, errors, embedded JSON."""
 
-from typing import Generic, TypeVar
+from typing import Annotated, Final, Generic, TypeVar
 
 import msgspec
 
@@ -24,6 +24,16 @@ class ErrorDocument(msgspec.Struct, frozen=True, kw_only=True):
     message: str
     where: str = ""
     traceback: str = ""
+
+
+#: JSON text of an object, embedded as it is.
+ObjectText = Annotated[msgspec.Raw, msgspec.Meta(extra_json_schema={"type": "object"})]
+_EMPTY: Final = msgspec.Raw(b"{}")
+
+
+def empty_object() -> msgspec.Raw:
+    """Return the JSON text of an object without members."""
+    return _EMPTY
 
 
 def raw_json(value: bytes | None) -> msgspec.Raw | None:

@@ -12,6 +12,8 @@ from mainspring.domain.outcome import LogLine
 from mainspring.domain.states import AttemptState, JobState
 from mainspring.wire.documents.common import (
     ErrorDocument,
+    ObjectText,
+    empty_object,
     error_document,
     error_text,
     raw_json,
@@ -25,7 +27,6 @@ _NAMES: Final[dict[int, PriorityName]] = {
     Priority.NORMAL: "normal",
     Priority.LOW: "low",
 }
-_EMPTY: Final = msgspec.Raw(b"{}")
 
 
 class ProgressDocument(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,7 +72,7 @@ class JobDocument(msgspec.Struct, frozen=True, kw_only=True):
     unique_while: str | None = None
     worker_id: str | None = None
     progress: ProgressDocument | None = None
-    payload: msgspec.Raw = _EMPTY
+    payload: ObjectText = msgspec.field(default_factory=empty_object)
     payload_ref: str | None = None
     result: msgspec.Raw | None = None
     result_ref: str | None = None
@@ -236,7 +237,7 @@ class LogDocument(msgspec.Struct, frozen=True, kw_only=True):
     at: datetime
     level: str
     message: str
-    fields: msgspec.Raw = _EMPTY
+    fields: ObjectText = msgspec.field(default_factory=empty_object)
 
 
 def log_document(line: LogLine) -> LogDocument:
@@ -248,7 +249,7 @@ def log_document(line: LogLine) -> LogDocument:
         at=line.at,
         level=line.level,
         message=line.message,
-        fields=msgspec.Raw(line.fields.encode()) if line.fields else _EMPTY,
+        fields=msgspec.Raw(line.fields.encode()) if line.fields else empty_object(),
     )
 
 

@@ -6,11 +6,10 @@ are listed together; of each list one may be given.
 """
 
 from datetime import datetime
-from typing import Final
 
 import msgspec
 
-_EMPTY: Final = msgspec.Raw(b"{}")
+from mainspring.wire.documents.common import ObjectText, empty_object
 
 
 class SubmissionBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -20,7 +19,7 @@ class SubmissionBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     kind: str | None = None
     job_type: str | None = None
     type: str | None = None
-    payload: msgspec.Raw = _EMPTY
+    payload: ObjectText = msgspec.field(default_factory=empty_object)
     # Whose it is; for keys of the whole installation.
     tenant: str | None = None
     tenant_id: str | None = None

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from mainspring.server.http.routes import jobs, submitting
+from mainspring.server.http.routes import about, jobs, submitting
 from mainspring.server.http.routing import Table
 
-TABLE: Final = Table([*submitting.routes.all, *jobs.routes.all])
+TABLE: Final = Table([*submitting.routes.all, *jobs.routes.all, *about.routes.all])

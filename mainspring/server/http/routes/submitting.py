@@ -44,6 +44,7 @@ _REPLAYED = ("idempotency-replayed", "true")
         InvalidSchedule,
         LimitReached,
     ),
+    headers=("Idempotency-Key",),
 )
 async def submit(call: Call, body: SubmissionBody) -> Answer[SubmittedDocument]:
     """Submit a job, now or for later; or make a schedule.
@@ -78,6 +79,7 @@ async def submit(call: Call, body: SubmissionBody) -> Answer[SubmittedDocument]:
     status=201,
     errors=(UnknownKind, SubmissionKeyReused, DuplicateJob, LimitReached),
     body_bytes=BULK_BODY_BYTES_MAX,
+    headers=("Idempotency-Key",),
 )
 async def submit_batch(call: Call, body: BatchBody) -> AcceptedBatch:
     """Submit many jobs in one transaction: all of them, or none.
