@@ -18,9 +18,9 @@ from mainspring.domain.schedule import CalendarView, ScheduleState, ScheduleView
 from mainspring.ports.schedules import CalendarChange, Judged, ScheduleFilter, ScheduleStore
 from mainspring.ports.scheduling import CalendarDraft
 from mainspring.registry.drafts import check_calendar
-from mainspring.registry.settling import settled
 from mainspring.timetable.definition import CalendarDefinition
 from mainspring.timetable.zones import zone_data_number
+from mainspring.wire.settling import settled
 
 if TYPE_CHECKING:
     from mainspring.registry.scheduling import ScheduleDesk

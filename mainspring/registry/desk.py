@@ -56,8 +56,8 @@ from mainspring.ports.store import (
 from mainspring.registry import finding
 from mainspring.registry.acceptance import accepted, check_count, offloaded
 from mainspring.registry.coalesce import Coalescer
-from mainspring.registry.settling import settled
 from mainspring.registry.validate import Forms, check_schema, names_unknown, with_index
+from mainspring.wire.settling import settled
 
 if TYPE_CHECKING:
     from mainspring.registry.schedule_questions import SchedulingStore

@@ -44,8 +44,8 @@ from mainspring.ports.scheduling import (
 from mainspring.registry import backfilling, calendars, deploying, ledger
 from mainspring.registry.drafts import Checked, Terms, check_draft, check_work
 from mainspring.registry.schedule_questions import ScheduleQuestions, SchedulingStore, aware
-from mainspring.registry.settling import settled
 from mainspring.timetable.zones import zone_data_number
+from mainspring.wire.settling import settled
 
 #: Below, ``list`` is a method.
 list_ = list

@@ -349,7 +349,7 @@ async def test_a_store_that_was_never_reached_is_told_at_once(
 async def test_an_outcome_that_stays_unknown_names_the_jobs(
     shaky_desk: FrontDesk, faulty: Faulty, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mainspring.registry.settling.SETTLE_SECONDS", 0.01)
+    monkeypatch.setattr("mainspring.wire.settling.SETTLE_SECONDS", 0.01)
     faulty.before += [OutcomeUnknown()] * 9
     chosen = new_job_id()
     with pytest.raises(OutcomeUnknown) as caught:

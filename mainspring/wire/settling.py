@@ -18,6 +18,7 @@ async def settled(
     *,
     hint: str,
     details: dict[str, object] | None = None,
+    whom: str = "the store",
 ) -> T:
     """Return the answer of ``ask``; after an unknown outcome that of ``again``.
 
@@ -39,7 +40,7 @@ async def settled(
                 raise
             unknown = error
     raise OutcomeUnknown(
-        f"the store did not answer for {SETTLE_SECONDS:g} s: {unknown}",
+        f"{whom} did not answer for {SETTLE_SECONDS:g} s: {unknown}",
         hint=hint,
         details=details,
     ) from unknown
