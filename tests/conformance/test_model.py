@@ -97,11 +97,11 @@ def test_the_model_sees(bug: type[planted.Spoiled], monkeypatch: pytest.MonkeyPa
 @pytest.mark.slow
 @pytest.mark.postgres
 @pytest.mark.timeout(180)
-def test_postgres_behaves_like_the_model(database: Callable[[str], str]) -> None:
+def test_postgres_behaves_like_the_model(migrated_database: Callable[[str], str]) -> None:
     clock = SettableClock()
+    dsn = migrated_database("18")
     with asyncio.Runner() as runner:
-        store = runner.run(open_postgres(database("18"), clock=clock))
-        runner.run(store.migrate(phase="all"))
+        store = runner.run(open_postgres(dsn, clock=clock))
         OnPostgres.shared = Arena(runner, store, clock)
         try:
             run_state_machine_as_test(

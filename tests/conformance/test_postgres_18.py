@@ -1,8 +1,6 @@
 """The whole suite on PostgreSQL 18."""
 
-import asyncio
-from collections.abc import AsyncIterator, Iterator
-from typing import Protocol
+from collections.abc import AsyncIterator
 
 import pytest
 
@@ -10,28 +8,9 @@ from mainspring.ports.store import Store
 from mainspring.store.postgres import open_postgres
 from mainspring.testing.clock import SettableClock
 from mainspring.testing.conformance.binding import bound
-from mainspring.testing.servers import Databases
+from tests.conftest import MakeDatabase
 
 pytestmark = pytest.mark.postgres
-
-
-class MakeDatabase(Protocol):
-    def __call__(self, version: str, *, template: str | None = None) -> str: ...
-
-
-async def _migrate(dsn: str) -> None:
-    opened = await open_postgres(dsn)
-    await opened.migrate(phase="all")
-    await opened.close()
-
-
-@pytest.fixture(scope="session")
-def template(postgres_18: Databases) -> Iterator[str]:
-    """A migrated database to copy: several times faster than to migrate for every test."""
-    dsn = postgres_18.create()
-    asyncio.run(_migrate(dsn))
-    yield dsn
-    postgres_18.drop(dsn)
 
 
 @pytest.fixture
@@ -42,10 +21,13 @@ async def empty_store(clock: SettableClock, database: MakeDatabase) -> AsyncIter
 
 
 @pytest.fixture
-async def store(
-    clock: SettableClock, database: MakeDatabase, template: str
-) -> AsyncIterator[Store]:
-    opened = await open_postgres(database("18", template=template), clock=clock)
+def migrated_dsn(migrated_database: MakeDatabase) -> str:
+    return migrated_database("18")
+
+
+@pytest.fixture
+async def store(clock: SettableClock, migrated_dsn: str) -> AsyncIterator[Store]:
+    opened = await open_postgres(migrated_dsn, clock=clock)
     yield opened
     await opened.close()
 

@@ -30,9 +30,13 @@ _STRANGE = "a\x00b\ud800c"
 
 
 @pytest.fixture
-async def store(database: MakeDatabase) -> AsyncIterator[Store]:
-    opened: Store = await open_postgres(database())
-    await opened.migrate(phase="all")
+def dsn(migrated_database: MakeDatabase) -> str:
+    return migrated_database()
+
+
+@pytest.fixture
+async def store(dsn: str) -> AsyncIterator[Store]:
+    opened: Store = await open_postgres(dsn)
     yield opened
     await opened.close()
 

@@ -55,7 +55,8 @@ class Web:
             setattr(Handler, f"do_{method}", Handler._answer)
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        # It looks this often whether it is to end; by default twice a second, and every test waits.
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
 
     @property
     def port(self) -> int:

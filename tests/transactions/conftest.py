@@ -35,10 +35,8 @@ def migrate(url: str) -> None:
 
 
 @pytest.fixture
-def postgres_url(database: Callable[[], str]) -> str:
-    url = database()
-    migrate(url)
-    return url
+def postgres_url(migrated_database: Callable[[], str]) -> str:
+    return migrated_database()
 
 
 @pytest.fixture

@@ -10,7 +10,8 @@ from tests.transactions.ways import WAYS, prepare_django
 
 
 def main(kind: str, url: str, moment: str) -> None:
-    prepare_django()
+    if kind.startswith("django"):
+        prepare_django()
     way = WAYS[kind](url)
     way.open()
     way.begin()

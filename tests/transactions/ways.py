@@ -1,19 +1,13 @@
-"""Every way in which a caller may bring a transaction, behind one face that blocks."""
+"""Every way in which a caller may bring a transaction, behind one face that blocks.
+
+Each imports its driver when it opens: a process that is started for one way pays for that one only.
+"""
 
 import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import ExitStack
 from typing import Any, ClassVar, cast
-
-import aiosqlite
-import asyncpg
-import django
-import psycopg
-import psycopg2
-import sqlalchemy
-from django.conf import settings
-from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
-from sqlalchemy.orm import Session
+from urllib.parse import urlsplit
 
 from mainspring import Job
 
@@ -72,6 +66,8 @@ class AwaitingWay(Way):
 
 class Psycopg(Way):
     def open(self) -> None:
+        import psycopg
+
         self.given = psycopg.connect(self.url, row_factory=psycopg.rows.dict_row)
         self.stack.callback(self.given.close)
 
@@ -103,6 +99,8 @@ class PsycopgBlock(Psycopg):
         self.block.__exit__(None, None, None)
 
     def rollback(self) -> None:
+        import psycopg
+
         error = psycopg.Rollback()
         self.block.__exit__(psycopg.Rollback, error, None)
 
@@ -111,6 +109,8 @@ class PsycopgBlock(Psycopg):
 
 class Psycopg2(Way):
     def open(self) -> None:
+        import psycopg2
+
         self.given = psycopg2.connect(self.url)
         self.stack.callback(self.given.close)
 
@@ -130,6 +130,8 @@ class Psycopg2(Way):
 
 class PsycopgAsync(AwaitingWay):
     def open(self) -> None:
+        import psycopg
+
         self.given = self.run(psycopg.AsyncConnection.connect(self.url))
         self.stack.callback(lambda: self.run(self.given.close()))
 
@@ -148,6 +150,8 @@ class PsycopgAsync(AwaitingWay):
 
 class Asyncpg(AwaitingWay):
     def open(self) -> None:
+        import asyncpg
+
         self.given = self.run(cast("Any", asyncpg.connect(self.url)))
         self.stack.callback(lambda: self.run(self.given.close()))
 
@@ -169,6 +173,8 @@ class Asyncpg(AwaitingWay):
 
 class AsyncpgPool(Asyncpg):
     def open(self) -> None:
+        import asyncpg
+
         async def opened() -> Any:
             return await asyncpg.create_pool(self.url, min_size=1, max_size=1)
 
@@ -185,6 +191,8 @@ class Sqlalchemy(Way):
     driver: ClassVar[str] = "postgresql+psycopg"
 
     def engine(self, **options: Any) -> Any:
+        import sqlalchemy
+
         if self.store == "sqlite":
             address = f"{self.driver}:///{self.path}"
         else:
@@ -192,6 +200,8 @@ class Sqlalchemy(Way):
         return sqlalchemy.create_engine(address, **options)
 
     def bring(self, engine: Any) -> None:
+        from sqlalchemy.orm import Session
+
         self.given = Session(engine)
         self.stack.callback(engine.dispose)
         self.stack.callback(self.given.close)
@@ -200,6 +210,8 @@ class Sqlalchemy(Way):
         self.bring(self.engine())
 
     def execute(self, text: str) -> Any:
+        import sqlalchemy
+
         return self.given.execute(sqlalchemy.text(text))
 
     def commit(self) -> None:
@@ -233,16 +245,22 @@ class SqlalchemyAsync(AwaitingWay, Sqlalchemy):
     driver = "postgresql+asyncpg"
 
     def engine(self, **options: Any) -> Any:
+        from sqlalchemy.ext.asyncio import create_async_engine
+
         if self.store == "sqlite":
             return create_async_engine(f"{self.driver}:///{self.path}", **options)
         return create_async_engine(self.url.replace("postgresql", self.driver, 1), **options)
 
     def bring(self, engine: Any) -> None:
+        from sqlalchemy.ext.asyncio import AsyncSession
+
         self.given = AsyncSession(engine)
         self.stack.callback(lambda: self.run(engine.dispose()))
         self.stack.callback(lambda: self.run(self.given.close()))
 
     def execute(self, text: str) -> Any:
+        import sqlalchemy
+
         return self.run(self.given.execute(sqlalchemy.text(text)))
 
     def commit(self) -> None:
@@ -317,6 +335,8 @@ class Aiosqlite(AwaitingWay):
         self.stack.callback(lambda: self.run(self.given.close()))
 
     async def connected(self, **options: Any) -> Any:
+        import aiosqlite
+
         return await aiosqlite.connect(self.path, **options)
 
     def execute(self, text: str) -> Any:
@@ -346,16 +366,16 @@ class Django(Way):
     def database(self) -> dict[str, Any]:
         from django.db import connections
 
-        parts = sqlalchemy.make_url(self.url)
+        parts = urlsplit(self.url)
         found = connections.configure_settings(
             {
                 "default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"},
                 "orders": {
                     "ENGINE": "django.db.backends.postgresql",
-                    "NAME": parts.database,
+                    "NAME": parts.path.removeprefix("/"),
                     "USER": parts.username or "",
                     "PASSWORD": parts.password or "",
-                    "HOST": parts.host or "",
+                    "HOST": parts.hostname or "",
                     "PORT": str(parts.port or ""),
                 },
             }
@@ -418,6 +438,9 @@ class DjangoSqlite(Django):
 
 def prepare_django() -> None:
     """Configure Django once; the databases come and go."""
+    import django
+    from django.conf import settings
+
     if not settings.configured:
         memory = {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}
         settings.configure(DATABASES={"default": memory}, INSTALLED_APPS=[], USE_TZ=True)

@@ -9,6 +9,8 @@ from mainspring.testing.servers.postgres_wire import Address, QueryRefused, quer
 # The second: two sessions that invent one name at the same instant collide in the catalogue.
 _NAME_IS_TAKEN = {"42P04", "23505"}
 _NAME_TRIES_MAX = 20
+# By default a copy goes through the log page by page: 20 ms instead of 14 without fsync.
+_CREATE = "CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY"
 
 
 class Databases:
@@ -29,7 +31,7 @@ class Databases:
     def create(self, template: str | None = None) -> str:
         """A new database, empty or a copy of `template` (name or DSN); its DSN.
 
-        Nobody may be connected to the template. A copy costs 13 to 26 ms for a schema of twenty
+        Nobody may be connected to the template. A copy costs 11 to 15 ms for a schema of twenty
         tables, several times less than to build it anew.
         """
         # template0 and not the usual template1: nobody can be connected to it and make us wait.
@@ -37,7 +39,7 @@ class Databases:
         for _ in range(_NAME_TRIES_MAX):
             name = f"{self._prefix}_{next(self._numbers)}"
             try:
-                query(self._server, f"CREATE DATABASE {_quoted(name)} TEMPLATE {_quoted(source)}")
+                query(self._server, _CREATE.format(_quoted(name), _quoted(source)))
             except QueryRefused as refusal:
                 if refusal.sqlstate in _NAME_IS_TAKEN:
                     continue

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
-from functools import cached_property
+from functools import cache, cached_property
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -157,12 +157,24 @@ class Calendar:
 
 def _holds(entry: str, wall: datetime) -> bool:
     if ".." in entry:
-        first, last = map(datetime.fromisoformat, entry.split(".."))
-        # A last day belongs to it as a whole.
-        return first <= wall < (last if "T" in entry.split("..")[1] else last + DAY)
+        first, end = _span(entry)
+        return first <= wall < end
     if entry[0].isalpha():
-        return wall.weekday() in {_WEEKDAYS[name] for name in entry.split(",")}
-    return f"{wall:%Y-%m-%d}".endswith(entry)
+        return wall.weekday() in _named_weekdays(entry)
+    return wall.isoformat()[:10].endswith(entry)
+
+
+# Both are asked millions of times in a year, about a handful of entries.
+@cache
+def _span(entry: str) -> tuple[datetime, datetime]:
+    first, last = map(datetime.fromisoformat, entry.split(".."))
+    # A last day belongs to it as a whole.
+    return first, last if "T" in entry.split("..")[1] else last + DAY
+
+
+@cache
+def _named_weekdays(entry: str) -> set[int]:
+    return {_WEEKDAYS[name] for name in entry.split(",")}
 
 
 @dataclass(frozen=True)

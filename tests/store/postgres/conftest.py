@@ -10,18 +10,20 @@ from mainspring.store.postgres import Options, PostgresStore, open_postgres
 
 
 @pytest.fixture(params=["15", "18"])
-def empty_dsn(request: pytest.FixtureRequest, database: Callable[[str], str]) -> str:
-    """The address of an empty database."""
-    return database(cast("str", request.param))
+def version(request: pytest.FixtureRequest) -> str:
+    return cast("str", request.param)
 
 
 @pytest.fixture
-async def dsn(empty_dsn: str) -> str:
+def empty_dsn(version: str, database: Callable[[str], str]) -> str:
+    """The address of an empty database."""
+    return database(version)
+
+
+@pytest.fixture
+def dsn(version: str, migrated_database: Callable[[str], str]) -> str:
     """The address of a migrated database."""
-    store = await open_postgres(empty_dsn)
-    await store.migrate(phase="all")
-    await store.close()
-    return empty_dsn
+    return migrated_database(version)
 
 
 class Connect(Protocol):
