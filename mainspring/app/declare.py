@@ -32,7 +32,7 @@ from mainspring.app.schedules import (
 )
 from mainspring.app.transaction import Finisher
 from mainspring.domain.errors import Conflict, InvalidInput, UnknownOption
-from mainspring.domain.job import DEFAULT_TENANT, HandlerInfo
+from mainspring.domain.job import HandlerInfo
 from mainspring.domain.names import check_flag, suggestion
 from mainspring.ports.door import Door
 from mainspring.ports.gateway import Accepted, Submission
@@ -402,7 +402,7 @@ class App:
         /,
         *,
         business_days: str = "MON-FRI",
-        tenant: str = DEFAULT_TENANT,
+        tenant: str | None = None,
     ) -> CalendarDraft:
         """Declare a calendar: days that schedules leave out, or keep to.
 

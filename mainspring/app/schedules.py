@@ -177,7 +177,7 @@ def whole_seconds(name: str, given: str | timedelta) -> int:
 
 
 def calendar_draft(
-    name: str, entries: Sequence[str], *, business_days: str = "MON-FRI", tenant: str = "default"
+    name: str, entries: Sequence[str], *, business_days: str = "MON-FRI", tenant: str | None = None
 ) -> CalendarDraft:
     """Return a calendar, or raise naming what is wrong."""
     given: object = entries

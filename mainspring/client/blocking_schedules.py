@@ -9,7 +9,6 @@ from mainspring.app.handles import Handle
 from mainspring.app.schedules import ScheduleOptions, When
 from mainspring.client import scheduling
 from mainspring.client.scheduling import Calendar, Schedule, Until
-from mainspring.domain.job import DEFAULT_TENANT
 from mainspring.domain.schedule import BackfillView, FireView, Outcome, ScheduleState
 from mainspring.ports.door import Door
 from mainspring.ports.scheduling import (
@@ -93,7 +92,7 @@ class BlockingSchedules:
         """Return a schedule that is not stored yet: for ``preview`` and ``apply``."""
         return scheduling.drafted(name, when, work, payload, options)
 
-    def get(self, schedule: str, *, tenant: str = DEFAULT_TENANT) -> Schedule:
+    def get(self, schedule: str, *, tenant: str | None = None) -> Schedule:
         """Return a schedule, or raise ``NotFound`` with the nearest names."""
         return self._door.ask(scheduling.get(schedule, tenant))
 
@@ -119,21 +118,19 @@ class BlockingSchedules:
         *,
         reason: str = "",
         until: Until | None = None,
-        tenant: str = DEFAULT_TENANT,
+        tenant: str | None = None,
     ) -> bool:
         """Fire no more, until resumed or for a while; False: it was so already."""
         asking = scheduling.pause(self._door, schedule, reason, until, tenant)
         return self._door.ask(asking)
 
-    def resume(
-        self, schedule: str, *, catch_up: bool = False, tenant: str = DEFAULT_TENANT
-    ) -> bool:
+    def resume(self, schedule: str, *, catch_up: bool = False, tenant: str | None = None) -> bool:
         """End a pause; with ``catch_up`` what was not fired meanwhile was missed."""
         asking = scheduling.resume(self._door, schedule, catch_up=catch_up, tenant=tenant)
         return self._door.ask(asking)
 
     def fire_now(
-        self, schedule: str, *, despite_overlap: bool = False, tenant: str = DEFAULT_TENANT
+        self, schedule: str, *, despite_overlap: bool = False, tenant: str | None = None
     ) -> Handle[Any]:
         """Fire once by hand; raise ``WouldOverlap`` beside a live job that allows no other."""
         asking = scheduling.fire_now(
@@ -141,12 +138,12 @@ class BlockingSchedules:
         )
         return self._door.ask(asking)
 
-    def skip_next(self, schedule: str, count: int = 1, *, tenant: str = DEFAULT_TENANT) -> Schedule:
+    def skip_next(self, schedule: str, count: int = 1, *, tenant: str | None = None) -> Schedule:
         """Leave out the next so many fires; none: take that back."""
         return self._door.ask(scheduling.skip_next(self._door, schedule, count, tenant))
 
     def remove(
-        self, schedule: str, *, cancel_live: bool = False, tenant: str = DEFAULT_TENANT
+        self, schedule: str, *, cancel_live: bool = False, tenant: str | None = None
     ) -> bool:
         """Fire never again; the ledger stays. False: it was removed before."""
         asking = scheduling.remove(self._door, schedule, cancel_live=cancel_live, tenant=tenant)
@@ -162,14 +159,14 @@ class BlockingSchedules:
         concurrency: int = 1,
         reprocess: Reprocess = "none",
         dry_run: bool = False,
-        tenant: str = DEFAULT_TENANT,
+        tenant: str | None = None,
     ) -> Backfilled:
         """Take up fires of the past, both instants included, by the present rule."""
         wanted = scheduling.backfill_ask(from_at, until_at, order, concurrency, reprocess)
         asking = scheduling.backfill(self._door, schedule, wanted, dry_run=dry_run, tenant=tenant)
         return self._door.ask(asking)
 
-    def backfills(self, schedule: str, *, tenant: str = DEFAULT_TENANT) -> "list_[BackfillView]":
+    def backfills(self, schedule: str, *, tenant: str | None = None) -> "list_[BackfillView]":
         """Return a schedule's backfills, newest first."""
         return self._door.ask(scheduling.backfills(schedule, tenant))
 
@@ -181,7 +178,7 @@ class BlockingSchedules:
         """Return what a draft means: a sentence, its next fires, and what may not be meant."""
         return self._door.ask(scheduling.preview(draft, count))
 
-    def next(self, schedule: str, *, count: int = 5, tenant: str = DEFAULT_TENANT) -> Preview:
+    def next(self, schedule: str, *, count: int = 5, tenant: str | None = None) -> Preview:
         """Return what comes next of a schedule."""
         return self._door.ask(scheduling.coming(schedule, count, tenant))
 
@@ -193,7 +190,7 @@ class BlockingSchedules:
         until: datetime | None = None,
         outcomes: Collection[Outcome | str] = (),
         limit: int = _PAGE,
-        tenant: str = DEFAULT_TENANT,
+        tenant: str | None = None,
     ) -> "list_[FireView]":
         """Return rows of the ledger, newest first: what became of each fire."""
         asking = scheduling.history(
@@ -207,7 +204,7 @@ class BlockingSchedules:
         *,
         from_at: datetime | None = None,
         until_at: datetime | None = None,
-        tenant: str = DEFAULT_TENANT,
+        tenant: str | None = None,
     ) -> ScheduleAudit:
         """Compute anew what should have fired, and compare it with the ledger."""
         return self._door.ask(scheduling.audit(schedule, from_at, until_at, tenant))
@@ -220,11 +217,11 @@ class BlockingCalendars:
         """Ask through ``door``."""
         self._door = door
 
-    def list(self, *, tenant: str = DEFAULT_TENANT) -> "list_[Calendar]":
+    def list(self, *, tenant: str | None = None) -> "list_[Calendar]":
         """Return the tenant's calendars."""
         return self._door.ask(scheduling.calendars(tenant))
 
-    def get(self, name: str, *, tenant: str = DEFAULT_TENANT) -> Calendar:
+    def get(self, name: str, *, tenant: str | None = None) -> Calendar:
         """Return a calendar, or raise ``NotFound``."""
         return self._door.ask(scheduling.calendar(name, tenant))
 
@@ -234,12 +231,12 @@ class BlockingCalendars:
         entries: Sequence[str],
         *,
         business_days: str = "MON-FRI",
-        tenant: str = DEFAULT_TENANT,
+        tenant: str | None = None,
     ) -> int:
         """Write a calendar; return how many schedules heed it, which are judged anew at once."""
         asking = scheduling.put_calendar(self._door, name, entries, business_days, tenant)
         return self._door.ask(asking)
 
-    def remove(self, name: str, *, tenant: str = DEFAULT_TENANT) -> None:
+    def remove(self, name: str, *, tenant: str | None = None) -> None:
         """Delete a calendar that no schedule heeds."""
         self._door.ask(scheduling.remove_calendar(self._door, name, tenant))

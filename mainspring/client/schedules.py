@@ -9,7 +9,6 @@ from mainspring.app.handles import Handle
 from mainspring.app.schedules import ScheduleOptions, When
 from mainspring.client import scheduling
 from mainspring.client.scheduling import Calendar, Schedule, Until
-from mainspring.domain.job import DEFAULT_TENANT
 from mainspring.domain.schedule import BackfillView, FireView, Outcome, ScheduleState
 from mainspring.ports.door import Door
 from mainspring.ports.scheduling import (
@@ -93,7 +92,7 @@ class AsyncSchedules:
         """Return a schedule that is not stored yet: for ``preview`` and ``apply``."""
         return scheduling.drafted(name, when, work, payload, options)
 
-    async def get(self, schedule: str, *, tenant: str = DEFAULT_TENANT) -> Schedule:
+    async def get(self, schedule: str, *, tenant: str | None = None) -> Schedule:
         """Return a schedule, or raise ``NotFound`` with the nearest names."""
         return await self._door.aask(scheduling.get(schedule, tenant))
 
@@ -119,21 +118,21 @@ class AsyncSchedules:
         *,
         reason: str = "",
         until: Until | None = None,
-        tenant: str = DEFAULT_TENANT,
+        tenant: str | None = None,
     ) -> bool:
         """Fire no more, until resumed or for a while; False: it was so already."""
         asking = scheduling.pause(self._door, schedule, reason, until, tenant)
         return await self._door.aask(asking)
 
     async def resume(
-        self, schedule: str, *, catch_up: bool = False, tenant: str = DEFAULT_TENANT
+        self, schedule: str, *, catch_up: bool = False, tenant: str | None = None
     ) -> bool:
         """End a pause; with ``catch_up`` what was not fired meanwhile was missed."""
         asking = scheduling.resume(self._door, schedule, catch_up=catch_up, tenant=tenant)
         return await self._door.aask(asking)
 
     async def fire_now(
-        self, schedule: str, *, despite_overlap: bool = False, tenant: str = DEFAULT_TENANT
+        self, schedule: str, *, despite_overlap: bool = False, tenant: str | None = None
     ) -> Handle[Any]:
         """Fire once by hand; raise ``WouldOverlap`` beside a live job that allows no other."""
         asking = scheduling.fire_now(
@@ -142,13 +141,13 @@ class AsyncSchedules:
         return await self._door.aask(asking)
 
     async def skip_next(
-        self, schedule: str, count: int = 1, *, tenant: str = DEFAULT_TENANT
+        self, schedule: str, count: int = 1, *, tenant: str | None = None
     ) -> Schedule:
         """Leave out the next so many fires; none: take that back."""
         return await self._door.aask(scheduling.skip_next(self._door, schedule, count, tenant))
 
     async def remove(
-        self, schedule: str, *, cancel_live: bool = False, tenant: str = DEFAULT_TENANT
+        self, schedule: str, *, cancel_live: bool = False, tenant: str | None = None
     ) -> bool:
         """Fire never again; the ledger stays. False: it was removed before."""
         asking = scheduling.remove(self._door, schedule, cancel_live=cancel_live, tenant=tenant)
@@ -164,16 +163,14 @@ class AsyncSchedules:
         concurrency: int = 1,
         reprocess: Reprocess = "none",
         dry_run: bool = False,
-        tenant: str = DEFAULT_TENANT,
+        tenant: str | None = None,
     ) -> Backfilled:
         """Take up fires of the past, both instants included, by the present rule."""
         wanted = scheduling.backfill_ask(from_at, until_at, order, concurrency, reprocess)
         asking = scheduling.backfill(self._door, schedule, wanted, dry_run=dry_run, tenant=tenant)
         return await self._door.aask(asking)
 
-    async def backfills(
-        self, schedule: str, *, tenant: str = DEFAULT_TENANT
-    ) -> "list_[BackfillView]":
+    async def backfills(self, schedule: str, *, tenant: str | None = None) -> "list_[BackfillView]":
         """Return a schedule's backfills, newest first."""
         return await self._door.aask(scheduling.backfills(schedule, tenant))
 
@@ -185,7 +182,7 @@ class AsyncSchedules:
         """Return what a draft means: a sentence, its next fires, and what may not be meant."""
         return await self._door.aask(scheduling.preview(draft, count))
 
-    async def next(self, schedule: str, *, count: int = 5, tenant: str = DEFAULT_TENANT) -> Preview:
+    async def next(self, schedule: str, *, count: int = 5, tenant: str | None = None) -> Preview:
         """Return what comes next of a schedule."""
         return await self._door.aask(scheduling.coming(schedule, count, tenant))
 
@@ -197,7 +194,7 @@ class AsyncSchedules:
         until: datetime | None = None,
         outcomes: Collection[Outcome | str] = (),
         limit: int = _PAGE,
-        tenant: str = DEFAULT_TENANT,
+        tenant: str | None = None,
     ) -> "list_[FireView]":
         """Return rows of the ledger, newest first: what became of each fire."""
         asking = scheduling.history(
@@ -211,7 +208,7 @@ class AsyncSchedules:
         *,
         from_at: datetime | None = None,
         until_at: datetime | None = None,
-        tenant: str = DEFAULT_TENANT,
+        tenant: str | None = None,
     ) -> ScheduleAudit:
         """Compute anew what should have fired, and compare it with the ledger."""
         return await self._door.aask(scheduling.audit(schedule, from_at, until_at, tenant))
@@ -224,11 +221,11 @@ class AsyncCalendars:
         """Ask through ``door``."""
         self._door = door
 
-    async def list(self, *, tenant: str = DEFAULT_TENANT) -> "list_[Calendar]":
+    async def list(self, *, tenant: str | None = None) -> "list_[Calendar]":
         """Return the tenant's calendars."""
         return await self._door.aask(scheduling.calendars(tenant))
 
-    async def get(self, name: str, *, tenant: str = DEFAULT_TENANT) -> Calendar:
+    async def get(self, name: str, *, tenant: str | None = None) -> Calendar:
         """Return a calendar, or raise ``NotFound``."""
         return await self._door.aask(scheduling.calendar(name, tenant))
 
@@ -238,12 +235,12 @@ class AsyncCalendars:
         entries: Sequence[str],
         *,
         business_days: str = "MON-FRI",
-        tenant: str = DEFAULT_TENANT,
+        tenant: str | None = None,
     ) -> int:
         """Write a calendar; return how many schedules heed it, which are judged anew at once."""
         asking = scheduling.put_calendar(self._door, name, entries, business_days, tenant)
         return await self._door.aask(asking)
 
-    async def remove(self, name: str, *, tenant: str = DEFAULT_TENANT) -> None:
+    async def remove(self, name: str, *, tenant: str | None = None) -> None:
         """Delete a calendar that no schedule heeds."""
         await self._door.aask(scheduling.remove_calendar(self._door, name, tenant))

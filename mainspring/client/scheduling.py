@@ -18,7 +18,6 @@ from mainspring.app.schedules import (
 )
 from mainspring.domain.errors import Conflict, InvalidInput, NaiveDatetime
 from mainspring.domain.ids import BACKFILL, SCHEDULE, parse, show
-from mainspring.domain.job import DEFAULT_TENANT
 from mainspring.domain.names import check_choice
 from mainspring.domain.schedule import (
     BackfillView,
@@ -169,7 +168,7 @@ def edit(
     if work is None and payload is not None:
         raise InvalidInput("payload: of which work?", hint="give the work, too")
     submission = None if work is None else work_of(work, payload)
-    tenant = options.get("tenant") or DEFAULT_TENANT
+    tenant = options.get("tenant")
 
     async def ask(gateway: ClientGateway) -> Schedule:
         for left in reversed(range(_ROUNDS)):
@@ -202,7 +201,7 @@ def apply(door: Door, wanted: Application, *, dry_run: bool) -> Asking[list[Plan
     return lambda gateway: gateway.schedules.apply(wanted, dry_run=dry_run, actor=door.actor)
 
 
-def get(schedule: str, tenant: str) -> Asking[Schedule]:
+def get(schedule: str, tenant: str | None) -> Asking[Schedule]:
     """Ask for a schedule."""
 
     async def ask(gateway: ClientGateway) -> Schedule:
@@ -239,7 +238,9 @@ def page(
     return ask
 
 
-def pause(door: Door, schedule: str, reason: str, until: Until | None, tenant: str) -> Asking[bool]:
+def pause(
+    door: Door, schedule: str, reason: str, until: Until | None, tenant: str | None
+) -> Asking[bool]:
     """Ask to pause a schedule."""
 
     async def ask(gateway: ClientGateway) -> bool:
@@ -259,7 +260,7 @@ async def _instant(gateway: ClientGateway, until: Until) -> datetime:
     return await gateway.now() + timedelta(milliseconds=milliseconds(until, name="until"))
 
 
-def resume(door: Door, schedule: str, *, catch_up: bool, tenant: str) -> Asking[bool]:
+def resume(door: Door, schedule: str, *, catch_up: bool, tenant: str | None) -> Asking[bool]:
     """Ask to resume a schedule."""
     return lambda gateway: gateway.schedules.resume(
         schedule, catch_up=catch_up, tenant=tenant, actor=door.actor
@@ -267,7 +268,7 @@ def resume(door: Door, schedule: str, *, catch_up: bool, tenant: str) -> Asking[
 
 
 def fire_now(
-    door: Door, schedule: str, *, despite_overlap: bool, tenant: str
+    door: Door, schedule: str, *, despite_overlap: bool, tenant: str | None
 ) -> Asking[Handle[Any]]:
     """Ask to fire by hand."""
 
@@ -280,7 +281,7 @@ def fire_now(
     return ask
 
 
-def skip_next(door: Door, schedule: str, count: int, tenant: str) -> Asking[Schedule]:
+def skip_next(door: Door, schedule: str, count: int, tenant: str | None) -> Asking[Schedule]:
     """Ask to leave out the next fires."""
 
     async def ask(gateway: ClientGateway) -> Schedule:
@@ -291,7 +292,7 @@ def skip_next(door: Door, schedule: str, count: int, tenant: str) -> Asking[Sche
     return ask
 
 
-def remove(door: Door, schedule: str, *, cancel_live: bool, tenant: str) -> Asking[bool]:
+def remove(door: Door, schedule: str, *, cancel_live: bool, tenant: str | None) -> Asking[bool]:
     """Ask to remove a schedule."""
     return lambda gateway: gateway.schedules.remove(
         schedule, cancel_live=cancel_live, tenant=tenant, actor=door.actor
@@ -299,7 +300,7 @@ def remove(door: Door, schedule: str, *, cancel_live: bool, tenant: str) -> Aski
 
 
 def backfill(
-    door: Door, schedule: str, wanted: BackfillAsk, *, dry_run: bool, tenant: str
+    door: Door, schedule: str, wanted: BackfillAsk, *, dry_run: bool, tenant: str | None
 ) -> Asking[Backfilled]:
     """Ask to take up fires of the past."""
     return lambda gateway: gateway.schedules.backfill(
@@ -320,7 +321,7 @@ def backfill_ask(
     )
 
 
-def backfills(schedule: str, tenant: str) -> Asking[list[BackfillView]]:
+def backfills(schedule: str, tenant: str | None) -> Asking[list[BackfillView]]:
     """Ask for a schedule's backfills."""
     return lambda gateway: gateway.schedules.backfills(schedule, tenant=tenant)
 
@@ -336,7 +337,7 @@ def preview(draft: ScheduleDraft, count: int) -> Asking[Preview]:
     return lambda gateway: gateway.schedules.preview(draft, count=count)
 
 
-def coming(schedule: str, count: int, tenant: str) -> Asking[Preview]:
+def coming(schedule: str, count: int, tenant: str | None) -> Asking[Preview]:
     """Ask what comes next."""
     return lambda gateway: gateway.schedules.next(schedule, count=count, tenant=tenant)
 
@@ -348,7 +349,7 @@ def history(
     until: datetime | None,
     outcomes: Collection[Outcome | str],
     limit: int,
-    tenant: str,
+    tenant: str | None,
 ) -> Asking[list[FireView]]:
     """Ask for rows of the ledger."""
     words = tuple(outcome.value for outcome in Outcome)
@@ -359,7 +360,7 @@ def history(
 
 
 def audit(
-    schedule: str, from_at: datetime | None, until_at: datetime | None, tenant: str
+    schedule: str, from_at: datetime | None, until_at: datetime | None, tenant: str | None
 ) -> Asking[ScheduleAudit]:
     """Ask to compare the ledger with what should have been."""
     return lambda gateway: gateway.schedules.audit(
@@ -367,7 +368,7 @@ def audit(
     )
 
 
-def calendars(tenant: str) -> Asking[list[Calendar]]:
+def calendars(tenant: str | None) -> Asking[list[Calendar]]:
     """Ask for the calendars."""
 
     async def ask(gateway: ClientGateway) -> list[Calendar]:
@@ -376,7 +377,7 @@ def calendars(tenant: str) -> Asking[list[Calendar]]:
     return ask
 
 
-def calendar(name: str, tenant: str) -> Asking[Calendar]:
+def calendar(name: str, tenant: str | None) -> Asking[Calendar]:
     """Ask for one calendar."""
 
     async def ask(gateway: ClientGateway) -> Calendar:
@@ -386,14 +387,14 @@ def calendar(name: str, tenant: str) -> Asking[Calendar]:
 
 
 def put_calendar(
-    door: Door, name: str, entries: Sequence[str], business_days: str, tenant: str
+    door: Door, name: str, entries: Sequence[str], business_days: str, tenant: str | None
 ) -> Asking[int]:
     """Ask to write a calendar."""
     draft = calendar_draft(name, entries, business_days=business_days, tenant=tenant)
     return lambda gateway: gateway.schedules.put_calendar(draft, actor=door.actor)
 
 
-def remove_calendar(door: Door, name: str, tenant: str) -> Asking[None]:
+def remove_calendar(door: Door, name: str, tenant: str | None) -> Asking[None]:
     """Ask to delete a calendar."""
     return lambda gateway: gateway.schedules.remove_calendar(name, tenant=tenant, actor=door.actor)
 

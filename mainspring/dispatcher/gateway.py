@@ -1,7 +1,7 @@
 """The worker's door to a store in the same process."""
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Final, Protocol
 
 import msgspec
@@ -11,6 +11,7 @@ from mainspring.dispatcher.recovery import Recovery, announce
 from mainspring.dispatcher.texts import storable_line, storable_progress
 from mainspring.dispatcher.unanswered import Unanswered
 from mainspring.dispatcher.watermarks import Watermarks
+from mainspring.domain.declared import Declared
 from mainspring.domain.errors import (
     ConfigError,
     LeaseLost,
@@ -86,7 +87,7 @@ class LocalGateway:
         #: What it settled lately, oldest first.
         self._settled: dict[tuple[bytes, int], Claimed] = {}
         self._kinds: tuple[str, ...] = ()
-        self._handlers: Mapping[str, HandlerInfo] = {}
+        self._handlers = Declared()
         self._handlers_until = float("-inf")
         self._recover_at = float("-inf")
         self._vain_waits = 0
@@ -189,7 +190,7 @@ class LocalGateway:
 
     async def report(self, reports: Sequence[Report]) -> list[bool]:
         """Judge and settle; False for attempts that no longer hold their job."""
-        handlers = await self._known_handlers()
+        declared = await self._known_handlers()
         settlements: list[Settlement] = []
         places: list[int] = []
         queues: dict[bytes, str] = {}
@@ -202,7 +203,7 @@ class LocalGateway:
                 continue
             queues[job.job_id] = job.queue
             try:
-                settlements.append(await self._judge.settle(job, report.outcome, handlers))
+                settlements.append(await self._judge.settle(job, report.outcome, declared))
                 places.append(place)
             except MainspringError as error:
                 # The object store is away: that must not hold up those that do not need it.
@@ -299,12 +300,11 @@ class LocalGateway:
             self._hinted = False
         return self._subscription[1]
 
-    async def _known_handlers(self) -> Mapping[str, HandlerInfo]:
+    async def _known_handlers(self) -> Declared:
         """Return the declared kinds, read again every few seconds."""
         now = self._monotonic()
         if now >= self._handlers_until:
-            found = await self._store.list_handlers()
-            self._handlers = {handler.kind: handler for handler in found}
+            self._handlers = Declared(await self._store.list_handlers())
             self._handlers_until = now + _HANDLERS_SECONDS
         return self._handlers
 

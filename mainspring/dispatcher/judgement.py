@@ -1,11 +1,12 @@
 """From outcomes to settlements: the verdict, the follow-up of a dead job, the large result."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final, Protocol
 
 import msgspec
 
 from mainspring.dispatcher.texts import cut, storable
+from mainspring.domain.declared import Declared
 from mainspring.domain.ids import show_job
 from mainspring.domain.job import Claimed, HandlerInfo, Held, NewJob, Settlement
 from mainspring.domain.limits import DELAY_SECONDS_MAX, ERROR_BYTES_MAX, INLINE_BYTES_MAX
@@ -41,16 +42,15 @@ class Judge:
         self._blobs = blobs
         self._inline_bytes = inline_bytes
 
-    async def settle(
-        self, job: Claimed | Held, outcome: Outcome, handlers: Mapping[str, HandlerInfo]
-    ) -> Settlement:
+    async def settle(self, job: Claimed | Held, outcome: Outcome, declared: Declared) -> Settlement:
         """Return the settlement of one attempt."""
         if isinstance(outcome, Succeeded) and self._stays_inline(outcome.result):
             # Nearly all of them: nothing to bound, no dice, nothing to put anywhere.
             return judge(job, outcome, 0.0)
         settlement = _storable(judge(job, _bounded(outcome), self._dice.roll()))
         if settlement.becomes is JobState.DEAD and job.on_exhausted:
-            follow_up = self._follow_up(job, settlement, handlers.get(job.on_exhausted))
+            handler = declared.of(job.tenant).get(job.on_exhausted)
+            follow_up = self._follow_up(job, settlement, handler)
             settlement = msgspec.structs.replace(settlement, follow_up=follow_up)
         result = settlement.result
         if self._blobs is not None and result is not None and not self._stays_inline(result):

@@ -8,7 +8,8 @@ attempt past its own hard deadline.
 from collections.abc import Mapping, Sequence
 
 from mainspring.dispatcher.judgement import Judge
-from mainspring.domain.job import HandlerInfo, Held, Settled, Settlement
+from mainspring.domain.declared import Declared
+from mainspring.domain.job import Held, Settled, Settlement
 from mainspring.domain.limits import RECOVER_JOBS_MAX
 from mainspring.domain.outcome import UNRESPONSIVE, Lost, Outcome, Released, TimedOut
 from mainspring.domain.states import FINAL, JobState
@@ -26,29 +27,23 @@ class Recovery:
         self._wakeups = wakeups
         self._judge = judge
 
-    async def step(
-        self, handlers: Mapping[str, HandlerInfo], *, limit: int = RECOVER_JOBS_MAX
-    ) -> int:
+    async def step(self, declared: Declared, *, limit: int = RECOVER_JOBS_MAX) -> int:
         """Close up to ``limit`` attempts; return how many were closed."""
         held = await self._store.expired(limit)
-        return await self.close(held, handlers, cause=LEASE_EXPIRED)
+        return await self.close(held, declared, cause=LEASE_EXPIRED)
 
-    async def close(
-        self, held: Sequence[Held], handlers: Mapping[str, HandlerInfo], *, cause: str
-    ) -> int:
+    async def close(self, held: Sequence[Held], declared: Declared, *, cause: str) -> int:
         """Judge attempts that nobody will report any more; return how many were closed."""
-        return await self._settle([(job, _outcome(job, cause)) for job in held], handlers)
+        return await self._settle([(job, _outcome(job, cause)) for job in held], declared)
 
-    async def hand_back(self, held: Sequence[Held], handlers: Mapping[str, HandlerInfo]) -> int:
+    async def hand_back(self, held: Sequence[Held], declared: Declared) -> int:
         """Let others have attempts that nobody has begun; it costs no try."""
-        return await self._settle([(job, Released()) for job in held], handlers)
+        return await self._settle([(job, Released()) for job in held], declared)
 
-    async def _settle(
-        self, ends: Sequence[tuple[Held, Outcome]], handlers: Mapping[str, HandlerInfo]
-    ) -> int:
+    async def _settle(self, ends: Sequence[tuple[Held, Outcome]], declared: Declared) -> int:
         if not ends:
             return 0
-        settlements = [await self._judge.settle(job, outcome, handlers) for job, outcome in ends]
+        settlements = [await self._judge.settle(job, outcome, declared) for job, outcome in ends]
         settled = await self._store.settle(settlements)
         queues = {job.job_id: job.queue for job, _ in ends}
         announce(self._wakeups, queues, settlements, settled)

@@ -295,6 +295,8 @@ class NewSession(msgspec.Struct, frozen=True, kw_only=True):
     queues: dict[str, int]
     kinds: tuple[str, ...]
     lease_ms: int = 15_000
+    #: Works for this tenant alone; ``None``: for the whole installation.
+    tenant: str | None = None
 
 
 class WorkerView(msgspec.Struct, frozen=True):
@@ -312,6 +314,8 @@ class WorkerView(msgspec.Struct, frozen=True):
     beat_at: datetime
     lease_until: datetime
     running: int
+    #: The tenant that it works for; ``None``: the whole installation.
+    tenant: str | None = None
 
 
 class HandlerInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -58,6 +58,11 @@ def file_key(tenant: str, day: str, attempt: str, name: str, body: bytes) -> str
     return f"{FILES}{tenant}/{day}/{attempt}/{digest}-{shown}"
 
 
+def tenant_of_file(key: str) -> str:
+    """Return whose file it is that lies under a key."""
+    return key.split("/")[1]
+
+
 def job_of_file(key: str) -> str:
     """Return the shown id of the job under which a file lies, or raise ``ValueError``."""
     parts = key.split("/")

@@ -114,7 +114,8 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     kind: str
     payload: bytes = b"{}"
-    tenant: str = "default"
+    #: ``None``: the submitter's own, which is ``default`` for one that is bound to no tenant.
+    tenant: str | None = None
     queue: str | None = None
     priority: str | int | None = None
     delay_ms: int | None = None

@@ -121,8 +121,8 @@ class Release(msgspec.Struct, frozen=True):
     due_ms: int
 
 
-class ScheduleStore(Protocol):
-    """Schedules and their ledger. Times that go in are seconds or milliseconds, as named."""
+class ScheduleRecords(Protocol):
+    """What clients ask and change. Times that go in are seconds or milliseconds, as named."""
 
     async def create_schedule(self, new: NewSchedule, judge: Judge, *, actor: str) -> Judged:
         """Insert it with version 1, then judge it, in one transaction.
@@ -130,18 +130,6 @@ class ScheduleStore(Protocol):
         The standing's cursor has ``through`` = the store's now in whole seconds. Raises
         ``ScheduleExists`` when the tenant has one of that name that was not removed; repeating it
         with the same id after an unknown outcome changes nothing (``schedules`` is 0).
-        """
-        ...
-
-    async def judge_due(self, judge: Judge, *, zones: int, limit: int) -> Judged:
-        """Judge schedules whose ``look_at`` has come, or whose waiting is over.
-
-        Waiting is over when the schedule is active and no exclusive job of it is live any more.
-        Those come first, then the others by ``look_at``, earliest first. Left out are schedules
-        that somebody else judges at this moment, and those computed under zone data newer than
-        ``zones``. Nothing is taken back.
-
-        Repeating it after an unknown outcome is harmless: what was judged is judged anew.
         """
         ...
 
@@ -165,15 +153,6 @@ class ScheduleStore(Protocol):
         handed to the judge, oldest first, after the taking back. ``calendar``: it is written in the
         same transaction; one that has this definition already stays as it is. All of them or none.
         Raises ``NotFound`` for an id that does not exist.
-        """
-        ...
-
-    async def next_look_ms(self, *, zones: int) -> int | None:
-        """Return how long until a schedule is worth a look (0: now); ``None``: never.
-
-        Rounded up to whole milliseconds. Schedules that wait for the end of a job, and backfills,
-        do not count unless their wait is over: of a backfill, when there is a job to release, or
-        when nothing is left to wait for.
         """
         ...
 
@@ -214,14 +193,6 @@ class ScheduleStore(Protocol):
         """Return what a schedule was, oldest first."""
         ...
 
-    async def fires_of(self, claimed: Sequence[Claimed]) -> dict[bytes, FireOf]:
-        """Return by job what handlers may know of their fires; jobs without one are left out.
-
-        The zone is that of the version that fired. The previous success is the nominal instant of
-        the newest fire before this instant whose own job succeeded, however long ago.
-        """
-        ...
-
     async def list_calendars(self, tenant: str) -> list[CalendarView]:
         """Return the tenant's calendars by name."""
         ...
@@ -236,17 +207,6 @@ class ScheduleStore(Protocol):
         """
         ...
 
-    async def release_backfills(self, make: Callable[[Release], NewJob], *, limit: int) -> Judged:
-        """Insert the next jobs of active backfills: as many as their concurrency leaves room for.
-
-        Live ones are counted, never kept in a counter. A job is due ``60/rate`` seconds after the
-        one before it at the earliest. Its row is ``backfilled`` with the cause ``backfill`` and the
-        schedule's present version. A backfill whose every fire has its job, and whose jobs have
-        ended, is ``done``; one of a schedule that was removed is ``cancelled``. At most ``limit``
-        jobs; older backfills first. ``schedules`` counts the backfills that were looked at.
-        """
-        ...
-
     async def list_backfills(self, schedule_id: bytes) -> list[BackfillView]:
         """Return a schedule's backfills, newest first, with their counts."""
         ...
@@ -255,6 +215,54 @@ class ScheduleStore(Protocol):
         """Take back what waits; live jobs go on. False: it had ended, or never was.
 
         Rows that it wrote are deleted, rows that it took up are again what they were.
+        """
+        ...
+
+    async def tenant_of_backfill(self, backfill_id: bytes) -> str | None:
+        """Return whose schedule a backfill is of; ``None`` when there is no such backfill."""
+        ...
+
+
+class ScheduleStore(ScheduleRecords, Protocol):
+    """Schedules and their ledger, with what goes on by itself."""
+
+    async def judge_due(self, judge: Judge, *, zones: int, limit: int) -> Judged:
+        """Judge schedules whose ``look_at`` has come, or whose waiting is over.
+
+        Waiting is over when the schedule is active and no exclusive job of it is live any more.
+        Those come first, then the others by ``look_at``, earliest first. Left out are schedules
+        that somebody else judges at this moment, and those computed under zone data newer than
+        ``zones``. Nothing is taken back.
+
+        Repeating it after an unknown outcome is harmless: what was judged is judged anew.
+        """
+        ...
+
+    async def next_look_ms(self, *, zones: int) -> int | None:
+        """Return how long until a schedule is worth a look (0: now); ``None``: never.
+
+        Rounded up to whole milliseconds. Schedules that wait for the end of a job, and backfills,
+        do not count unless their wait is over: of a backfill, when there is a job to release, or
+        when nothing is left to wait for.
+        """
+        ...
+
+    async def fires_of(self, claimed: Sequence[Claimed]) -> dict[bytes, FireOf]:
+        """Return by job what handlers may know of their fires; jobs without one are left out.
+
+        The zone is that of the version that fired. The previous success is the nominal instant of
+        the newest fire before this instant whose own job succeeded, however long ago.
+        """
+        ...
+
+    async def release_backfills(self, make: Callable[[Release], NewJob], *, limit: int) -> Judged:
+        """Insert the next jobs of active backfills: as many as their concurrency leaves room for.
+
+        Live ones are counted, never kept in a counter. A job is due ``60/rate`` seconds after the
+        one before it at the earliest. Its row is ``backfilled`` with the cause ``backfill`` and the
+        schedule's present version. A backfill whose every fire has its job, and whose jobs have
+        ended, is ``done``; one of a schedule that was removed is ``cancelled``. At most ``limit``
+        jobs; older backfills first. ``schedules`` counts the backfills that were looked at.
         """
         ...
 

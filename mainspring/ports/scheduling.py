@@ -59,7 +59,7 @@ class ScheduleDraft(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def tenant(self) -> str:
         """Return whose schedule it is to be."""
-        return self.work.tenant
+        return DEFAULT_TENANT if self.work.tenant is None else self.work.tenant
 
 
 class CalendarDraft(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,7 +68,13 @@ class CalendarDraft(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     entries: tuple[str, ...]
     business_days: str = "MON-FRI"
-    tenant: str = DEFAULT_TENANT
+    #: ``None``: the writer's own, which is ``default`` for one that is bound to no tenant.
+    tenant: str | None = None
+
+    @property
+    def home(self) -> str:
+        """Return whose calendar it is to be."""
+        return DEFAULT_TENANT if self.tenant is None else self.tenant
 
 
 class Upcoming(msgspec.Struct, frozen=True, kw_only=True):
@@ -176,6 +182,8 @@ class ScheduleAudit(msgspec.Struct, frozen=True, kw_only=True):
 class ScheduleGateway(Protocol):
     """All that a client can ask about schedules. ``schedule`` is a name, or an id as it is shown.
 
+    A name is looked for in ``tenant``; ``None`` is the client's own, else ``default``.
+
     Bad input is refused before anything is stored. Every change may be repeated; unknown outcomes
     are settled inside. Raises ``NotFound`` with the nearest names for a schedule that is not there.
     """
@@ -203,7 +211,7 @@ class ScheduleGateway(Protocol):
         """
         ...
 
-    async def get(self, schedule: str, *, tenant: str = DEFAULT_TENANT) -> ScheduleView:
+    async def get(self, schedule: str, *, tenant: str | None = None) -> ScheduleView:
         """Return a schedule; by its id also one that was removed."""
         ...
 
@@ -213,9 +221,7 @@ class ScheduleGateway(Protocol):
         """Return schedules by id, oldest first, after the cursor."""
         ...
 
-    async def versions(
-        self, schedule: str, *, tenant: str = DEFAULT_TENANT
-    ) -> "list_[VersionView]":
+    async def versions(self, schedule: str, *, tenant: str | None = None) -> "list_[VersionView]":
         """Return what a schedule was, oldest first."""
         ...
 
@@ -225,7 +231,7 @@ class ScheduleGateway(Protocol):
         *,
         reason: str = "",
         until: datetime | None = None,
-        tenant: str = DEFAULT_TENANT,
+        tenant: str | None = None,
         actor: str,
     ) -> bool:
         """Fire no more, until resumed or until an instant. False: it was so already."""
@@ -236,7 +242,7 @@ class ScheduleGateway(Protocol):
         schedule: str,
         *,
         catch_up: bool = False,
-        tenant: str = DEFAULT_TENANT,
+        tenant: str | None = None,
         actor: str,
     ) -> bool:
         """End a pause; with ``catch_up`` what was not fired meanwhile was missed. False: none."""
@@ -247,14 +253,14 @@ class ScheduleGateway(Protocol):
         schedule: str,
         *,
         despite_overlap: bool = False,
-        tenant: str = DEFAULT_TENANT,
+        tenant: str | None = None,
         actor: str,
     ) -> bytes:
         """Fire once by hand; return the job. Raises ``WouldOverlap`` beside a live one."""
         ...
 
     async def skip_next(
-        self, schedule: str, count: int = 1, *, tenant: str = DEFAULT_TENANT, actor: str
+        self, schedule: str, count: int = 1, *, tenant: str | None = None, actor: str
     ) -> ScheduleView:
         """Leave out the next so many fires; none: take that back."""
         ...
@@ -264,7 +270,7 @@ class ScheduleGateway(Protocol):
         schedule: str,
         *,
         cancel_live: bool = False,
-        tenant: str = DEFAULT_TENANT,
+        tenant: str | None = None,
         actor: str,
     ) -> bool:
         """Fire never again; the ledger stays. False: it was removed before."""
@@ -276,15 +282,13 @@ class ScheduleGateway(Protocol):
         wanted: BackfillAsk,
         *,
         dry_run: bool = False,
-        tenant: str = DEFAULT_TENANT,
+        tenant: str | None = None,
         actor: str,
     ) -> Backfilled:
         """Take up fires of the past, by the present rule; ``LimitReached`` when they are many."""
         ...
 
-    async def backfills(
-        self, schedule: str, *, tenant: str = DEFAULT_TENANT
-    ) -> "list_[BackfillView]":
+    async def backfills(self, schedule: str, *, tenant: str | None = None) -> "list_[BackfillView]":
         """Return a schedule's backfills, newest first."""
         ...
 
@@ -296,7 +300,7 @@ class ScheduleGateway(Protocol):
         """Return what a draft means; raise whatever creating it would raise, but for its name."""
         ...
 
-    async def next(self, schedule: str, *, count: int = 5, tenant: str = DEFAULT_TENANT) -> Preview:
+    async def next(self, schedule: str, *, count: int = 5, tenant: str | None = None) -> Preview:
         """Return what comes next of a schedule."""
         ...
 
@@ -309,7 +313,7 @@ class ScheduleGateway(Protocol):
         outcomes: frozenset[Outcome] = frozenset(),
         limit: int = 50,
         newest_first: bool = True,
-        tenant: str = DEFAULT_TENANT,
+        tenant: str | None = None,
     ) -> "list_[FireView]":
         """Return rows of the ledger, after one instant up to another."""
         ...
@@ -320,16 +324,16 @@ class ScheduleGateway(Protocol):
         *,
         from_at: datetime | None = None,
         until_at: datetime | None = None,
-        tenant: str = DEFAULT_TENANT,
+        tenant: str | None = None,
     ) -> ScheduleAudit:
         """Compute anew what should have fired, and compare it with the ledger."""
         ...
 
-    async def calendars(self, *, tenant: str = DEFAULT_TENANT) -> Sequence[CalendarView]:
+    async def calendars(self, *, tenant: str | None = None) -> Sequence[CalendarView]:
         """Return the tenant's calendars by name."""
         ...
 
-    async def calendar(self, name: str, *, tenant: str = DEFAULT_TENANT) -> CalendarView:
+    async def calendar(self, name: str, *, tenant: str | None = None) -> CalendarView:
         """Return a calendar, or raise ``NotFound`` with the nearest names."""
         ...
 
@@ -340,6 +344,6 @@ class ScheduleGateway(Protocol):
         """
         ...
 
-    async def remove_calendar(self, name: str, *, tenant: str = DEFAULT_TENANT, actor: str) -> None:
+    async def remove_calendar(self, name: str, *, tenant: str | None = None, actor: str) -> None:
         """Delete a calendar that no schedule heeds; else ``Conflict``."""
         ...

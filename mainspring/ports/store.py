@@ -66,6 +66,8 @@ class ClaimAsk(msgspec.Struct, frozen=True, kw_only=True):
     #: Said after a claim whose answer was lost: all attempts that this child knows it holds. What
     #: it was given besides, unseen, goes back first. A gateway heeds it; a store does not look.
     holding: tuple[tuple[bytes, int], ...] | None = None
+    #: Only jobs of this tenant, for a session that is bound to it.
+    tenant: str | None = None
 
 
 class Beat(msgspec.Struct, frozen=True):
@@ -139,14 +141,17 @@ class DispatchStore(Protocol):
         Strict by priority inside a lane, then by ``due_at``, then by id. Never more than asked.
         Every claimed job gets attempt + 1, is charged one try and one crash, is ``running`` with
         worker, child, ``started_at`` = now and ``deadline_at`` = now + timeout + grace. Two
-        claimers never get the same job. A session that is not alive gets nothing.
+        claimers never get the same job. A session that is not alive gets nothing, and neither does
+        one that is not bound to the tenant that the ask names.
 
         An unknown outcome needs no repetition: what was claimed unseen is recovered as lost at
         the session's end or the deadline. Callers therefore hand back what they cannot run.
         """
         ...
 
-    async def next_due_ms(self, queues: Collection[str], kinds: Collection[str]) -> int | None:
+    async def next_due_ms(
+        self, queues: Collection[str], kinds: Collection[str], tenant: str | None = None
+    ) -> int | None:
         """Return how long until the earliest waiting job of these falls due (0: one is due).
 
         Rounded up to whole milliseconds, so that nobody looks a moment too early.
@@ -200,11 +205,37 @@ class DispatchStore(Protocol):
         ...
 
 
-class SessionStore(Protocol):
+class RosterStore(Protocol):
+    """Who works here, and what they can do."""
+
+    async def ask_drain(self, worker_id: bytes) -> bool:
+        """Ask a worker to drain; it learns so with its next beat. False: no such worker."""
+        ...
+
+    async def is_session_of(self, worker_id: bytes, tenant: str) -> bool:
+        """Say whether there is such a session, alive or not, and it is bound to that tenant."""
+        ...
+
+    async def list_workers(self, tenant: str | None = None) -> list[WorkerView]:
+        """Return sessions that live, and those that ended within the last hour, newest first.
+
+        With a tenant only those that are bound to it.
+        """
+        ...
+
+    async def list_handlers(self, tenant: str | None = None) -> list[HandlerInfo]:
+        """Return every declared kind, by name; with a tenant what that one has declared."""
+        ...
+
+
+class SessionStore(RosterStore, Protocol):
     """Workers come, beat and go. One row a worker session, never one a job."""
 
     async def open_session(self, session: NewSession) -> Beat:
-        """Begin a session, alive until now + lease. Repeating it with the same id renews it."""
+        """Begin a session, alive until now + lease. Repeating it with the same id renews it.
+
+        Its tenant never changes: under the id of a session of another one it is ``SessionLost``.
+        """
         ...
 
     async def beat(self, worker_id: bytes) -> Beat:
@@ -219,20 +250,8 @@ class SessionStore(Protocol):
         """Mark it ``draining`` (still beats, claims nothing) or ``gone`` (holds nothing more)."""
         ...
 
-    async def ask_drain(self, worker_id: bytes) -> bool:
-        """Ask a worker to drain; it learns so with its next beat. False: no such worker."""
-        ...
-
     async def declare_handlers(self, handlers: Sequence[HandlerInfo]) -> None:
         """Write down the kinds that a worker declares; the last declaration counts."""
-        ...
-
-    async def list_workers(self) -> list[WorkerView]:
-        """Return sessions that live, and those that ended within the last hour, newest first."""
-        ...
-
-    async def list_handlers(self, tenant: str | None = None) -> list[HandlerInfo]:
-        """Return every declared kind, by name."""
         ...
 
 
@@ -296,6 +315,10 @@ class QueryStore(Protocol):
         """Return the effective states of those jobs that exist."""
         ...
 
+    async def tenants_of(self, job_ids: Collection[bytes]) -> dict[bytes, str]:
+        """Return whose those jobs are that exist, live or final. A job never changes its tenant."""
+        ...
+
     async def list_jobs(self, wanted: JobFilter, *, limit: int, before: bytes | None) -> Page:
         """Return jobs by id, newest first, live and final together, after the cursor."""
         ...
@@ -320,11 +343,14 @@ class QueryStore(Protocol):
         """Return log lines by (attempt, sequence), after the cursor."""
         ...
 
-    async def list_queues(self) -> list[QueueView]:
-        """Return every queue that has jobs or a pause."""
+    async def list_queues(self, tenant: str | None = None) -> list[QueueView]:
+        """Return every queue that has jobs or a pause.
+
+        With a tenant only its jobs are counted, and queues without any are left out.
+        """
         ...
 
-    async def count_states(self) -> dict[JobState, int]:
+    async def count_states(self, tenant: str | None = None) -> dict[JobState, int]:
         """Return how many jobs are in each effective state, history included."""
         ...
 
@@ -447,6 +473,14 @@ class Store(
     @property
     def wakeups(self) -> Wakeups:
         """Return the hints of this store."""
+        ...
+
+    def bound(self, tenant: str) -> "Store":
+        """Return this store behind a wall: the backend itself keeps it to what is one tenant's.
+
+        The wall is the second one; a backend that has none returns itself. Whoever uses the store
+        for a tenant asks for that tenant's things alone. It needs no closing.
+        """
         ...
 
     async def close(self) -> None:

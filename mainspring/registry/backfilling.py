@@ -12,7 +12,7 @@ from mainspring.domain.limits import BACKFILL_FIRES_MAX, BACKFILL_JOBS_MAX
 from mainspring.domain.names import check_choice, check_range
 from mainspring.domain.schedule import FireView, Outcome, ScheduleView
 from mainspring.domain.states import JobState
-from mainspring.ports.schedules import NewBackfill, ScheduleStore
+from mainspring.ports.schedules import NewBackfill, ScheduleRecords
 from mainspring.ports.scheduling import BackfillAsk, Backfilled
 from mainspring.registry.ledger import before_seconds, cursor_of, floor_seconds, rows_between
 from mainspring.timetable.civil import moment
@@ -54,7 +54,7 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def choose(
-    store: ScheduleStore, view: ScheduleView, wanted: BackfillAsk, now: datetime
+    store: ScheduleRecords, view: ScheduleView, wanted: BackfillAsk, now: datetime
 ) -> Chosen:
     """Return which fires of a range are to be taken up, or raise what is wrong with asking so."""
     _check(wanted, now)

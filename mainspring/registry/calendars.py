@@ -15,7 +15,7 @@ from mainspring.agenda.standing import Change, Ruling, Standing
 from mainspring.domain.errors import Conflict, NeverFires, NotFound
 from mainspring.domain.names import suggestion
 from mainspring.domain.schedule import CalendarView, ScheduleState, ScheduleView
-from mainspring.ports.schedules import CalendarChange, Judged, ScheduleFilter, ScheduleStore
+from mainspring.ports.schedules import CalendarChange, Judged, ScheduleFilter, ScheduleRecords
 from mainspring.ports.scheduling import CalendarDraft
 from mainspring.registry.drafts import check_calendar
 from mainspring.timetable.definition import CalendarDefinition
@@ -30,7 +30,7 @@ _HINT: Final = "write it again; writing the same twice changes nothing"
 _ROUNDS: Final = 5
 
 
-async def definitions(store: ScheduleStore, tenant: str) -> dict[str, CalendarDefinition]:
+async def definitions(store: ScheduleRecords, tenant: str) -> dict[str, CalendarDefinition]:
     """Return a tenant's calendars by name."""
     return definitions_of(await store.list_calendars(tenant))
 
@@ -42,7 +42,7 @@ def definitions_of(views: Sequence[CalendarView]) -> dict[str, CalendarDefinitio
     }
 
 
-async def find(store: ScheduleStore, name: str, tenant: str) -> CalendarView:
+async def find(store: ScheduleRecords, name: str, tenant: str) -> CalendarView:
     """Return a calendar, or raise ``NotFound`` with the nearest names."""
     known = {view.name: view for view in await store.list_calendars(tenant)}
     if name not in known:
@@ -54,11 +54,11 @@ async def find(store: ScheduleStore, name: str, tenant: str) -> CalendarView:
 async def put(desk: "ScheduleDesk", draft: CalendarDraft, *, actor: str) -> int:
     """Write a calendar, and judge anew whatever heeds it; return how many schedules those are."""
     definition = check_calendar(draft)
-    heeding = await desk.every(ScheduleFilter(tenant=draft.tenant, calendar=draft.name))
+    heeding = await desk.every(ScheduleFilter(tenant=draft.home, calendar=draft.name))
     current = {definition.name: definition}
     _check_still_fires(heeding, current, int((await desk.store.now()).timestamp()))
     body = msgspec.json.encode(definition, order="deterministic")
-    change = CalendarChange(tenant=draft.tenant, name=draft.name, definition=body)
+    change = CalendarChange(tenant=draft.home, name=draft.name, definition=body)
     judge = renewing(current, desk.new_id)
     ids = [view.id for view in _stale(heeding, current)]
 
@@ -67,7 +67,7 @@ async def put(desk: "ScheduleDesk", draft: CalendarDraft, *, actor: str) -> int:
 
     desk.announce(await settled(ask, ask, hint=_HINT))
     for _ in range(_ROUNDS):
-        heeding = await desk.every(ScheduleFilter(tenant=draft.tenant, calendar=draft.name))
+        heeding = await desk.every(ScheduleFilter(tenant=draft.home, calendar=draft.name))
         late = [view.id for view in _stale(heeding, current)]
         if not late:
             break

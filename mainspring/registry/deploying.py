@@ -35,17 +35,17 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
 async def plan(desk: "ScheduleDesk", wanted: Application) -> list[Step]:
     """Check all drafts, and return what differs: calendars first, removals last."""
-    _check_once([(draft.tenant, draft.name) for draft in wanted.calendars], "calendar")
+    _check_once([(draft.home, draft.name) for draft in wanted.calendars], "calendar")
     _check_once([(draft.tenant, draft.name) for draft in wanted.schedules], "schedule")
     tenants = {draft.tenant for draft in wanted.schedules}
-    tenants |= {draft.tenant for draft in wanted.calendars}
+    tenants |= {draft.home for draft in wanted.calendars}
     terms = {tenant: await desk.terms(tenant) for tenant in sorted(tenants)}
     steps = []
     for calendar in wanted.calendars:
-        before = terms[calendar.tenant]
+        before = terms[calendar.home]
         steps.append(_calendar_step(calendar, before.calendars))
         after = {**before.calendars, calendar.name: _checked_calendar(calendar)}
-        terms[calendar.tenant] = before._replace(calendars=after)
+        terms[calendar.home] = before._replace(calendars=after)
     for draft in wanted.schedules:
         with_owner = draft if wanted.owner is None else _owned(draft, wanted.owner)
         steps.append(await _schedule_step(desk, with_owner, terms[draft.tenant], wanted))
@@ -87,7 +87,7 @@ def _calendar_step(draft: CalendarDraft, known: Mapping[str, CalendarDefinition]
     planned = Planned(
         what="calendar",
         name=draft.name,
-        tenant=draft.tenant,
+        tenant=draft.home,
         action=action,
         differences=changed,
         sentence="1 entry" if len(wanted.entries) == 1 else f"{len(wanted.entries)} entries",

@@ -1,13 +1,14 @@
 """The client's door to a store in the same process."""
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
 import msgspec
 
+from mainspring.domain.declared import Declared
 from mainspring.domain.errors import (
     ConfigError,
     InvalidInput,
@@ -40,7 +41,7 @@ from mainspring.domain.limits import (
 from mainspring.domain.names import check_name, check_note, check_range
 from mainspring.domain.outcome import LogLine
 from mainspring.domain.payload import check
-from mainspring.domain.references import FILES
+from mainspring.domain.references import FILES, parse_reference
 from mainspring.domain.states import FINAL, JobState
 from mainspring.ports.blobs import BlobStore
 from mainspring.ports.clock import monotonic, pause_seconds
@@ -49,7 +50,7 @@ from mainspring.ports.store import (
     CancelResult,
     ControlStore,
     QueryStore,
-    SessionStore,
+    RosterStore,
     SubmissionStore,
     Wakeups,
 )
@@ -64,7 +65,6 @@ if TYPE_CHECKING:
     from mainspring.registry.scheduling import ScheduleDesk
 
 _HANDLERS_SECONDS: Final = 2.0
-_REFERENCE_MARKS: Final = 2
 _FIRST_POLL_SECONDS: Final = 0.02
 _POLL_SECONDS: Final = 0.5
 _HINT_REST_SECONDS: Final = 0.01
@@ -73,12 +73,16 @@ _HOUR: Final = timedelta(hours=1)
 _DAY: Final = timedelta(days=1)
 
 
-class ClientStore(SubmissionStore, ControlStore, QueryStore, SessionStore, Protocol):
+class ClientStore(SubmissionStore, ControlStore, QueryStore, RosterStore, Protocol):
     """The part of a store that clients need."""
 
     @property
     def wakeups(self) -> Wakeups:
         """Return the hints of this store."""
+        ...
+
+    def bound(self, tenant: str) -> "ClientStore":
+        """Return the same store as one tenant may see it, as far as the backend itself keeps it."""
         ...
 
     async def close(self) -> None:
@@ -106,10 +110,12 @@ class FrontDesk:
         self._payload_bytes = payload_bytes
         self._new_id = new_id
         self._coalescer = Coalescer(store)
-        self._handlers: Mapping[str, HandlerInfo] = {}
+        self._handlers = Declared()
         self._handlers_until = float("-inf")
         self._seconds_min = seconds_min
         self._schedules: ScheduleDesk | None = None
+        #: The tenant that this desk is bound to.
+        self._only: str | None = None
 
     @property
     def schedules(self) -> "ScheduleDesk":
@@ -124,6 +130,7 @@ class FrontDesk:
                 validated=self._validated,
                 seconds_min=self._seconds_min,
                 payload_bytes=min(self._inline_bytes or INLINE_BYTES_MAX, self._payload_bytes),
+                only=self._only,
             )
         return self._schedules
 
@@ -257,17 +264,26 @@ class FrontDesk:
 
     async def read_file(self, reference: str) -> bytes:
         """Return a file that a handler saved; nothing else of the object store is given out."""
-        if not reference.startswith(FILES) or reference.count("#") != _REFERENCE_MARKS:
-            raise InvalidInput(
-                f"{reference[:80]!r} is no reference to a file",
-                hint="give the FileRef that the handler returned",
-            )
+        self._checked_file(reference)
         if self._blobs is None:
             raise ConfigError(
                 "files cannot be read: no object store is configured here",
                 hint="give the same --blobs or MAINSPRING_BLOBS as the workers have",
             )
         return await self._blobs.get(reference)
+
+    def _checked_file(self, reference: str) -> str:
+        """Return the key of the file that a reference names."""
+        try:
+            found = parse_reference(reference)
+        except ValueError:
+            found = None
+        if found is None or not found.key.startswith(FILES) or "#" in found.key:
+            raise InvalidInput(
+                f"{reference[:80]!r} is no reference to a file",
+                hint="give the FileRef that the handler returned",
+            )
+        return found.key
 
     async def cancel(
         self, job_ids: Sequence[bytes], *, reason: str = "", force: bool = False, actor: str
@@ -378,18 +394,21 @@ class FrontDesk:
         await self._store.close()
 
     async def _validated(self, wanted: Sequence[Submission]) -> list[NewJob]:
-        handlers: Mapping[str, HandlerInfo] = {}
+        declared = Declared()
         if not all(item.kind_is_known for item in wanted):
-            handlers = await self._known_handlers()
-            if any(names_unknown(item, handlers) for item in wanted):
+            declared = await self._known_handlers()
+            if any(names_unknown(item, declared.of(item.tenant)) for item in wanted):
                 # A worker may have declared it a moment ago: look again before refusing.
                 self._handlers_until = float("-inf")
-                handlers = await self._known_handlers()
-        forms = Forms(handlers, self._new_id, self._payload_bytes)
+                declared = await self._known_handlers()
+        forms = {
+            tenant: Forms(declared.of(tenant), self._new_id, self._payload_bytes)
+            for tenant in {item.tenant for item in wanted}
+        }
         jobs: list[NewJob] = []
         for index, item in enumerate(wanted):
             try:
-                jobs.append(forms.job(item))
+                jobs.append(forms[item.tenant].job(item))
             except MainspringError as error:
                 raise with_index(error, index, len(wanted)) from None
         return jobs
@@ -425,11 +444,12 @@ class FrontDesk:
                 f"a replacement payload may have at most {self._inline_bytes:,} bytes",
                 hint="submit a new job instead",
             )
-        handlers = await self._known_handlers()
+        declared = await self._known_handlers()
         for job_id in job_ids:
             job = await self._store.get_job(job_id)
             if job is None:
                 raise NotFound(f"there is no job {show_job(job_id)}")
+            handlers = declared.of(job.tenant)
             if job.kind in handlers:
                 check_schema(job.kind, body, handlers[job.kind].schema)
 
@@ -442,11 +462,10 @@ class FrontDesk:
         if queues:
             self._store.wakeups.announce(queues)
 
-    async def _known_handlers(self) -> Mapping[str, HandlerInfo]:
+    async def _known_handlers(self) -> Declared:
         now = monotonic()
         if now >= self._handlers_until:
-            found = await self._store.list_handlers()
-            self._handlers = {handler.kind: handler for handler in found}
+            self._handlers = Declared(await self._store.list_handlers())
             self._handlers_until = now + _HANDLERS_SECONDS
         return self._handlers
 

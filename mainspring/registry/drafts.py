@@ -121,7 +121,7 @@ def is_id(word: str) -> bool:
 
 def check_calendar(draft: CalendarDraft) -> CalendarDefinition:
     """Return a calendar that can be stored, or raise naming the entry that is wrong."""
-    check_name("tenant", draft.tenant, TENANT_CHARACTERS_MAX)
+    check_name("tenant", draft.home, TENANT_CHARACTERS_MAX)
     check_name("name", draft.name, SCHEDULE_CHARACTERS_MAX)
     found = converted(
         {

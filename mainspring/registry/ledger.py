@@ -19,7 +19,7 @@ from mainspring.domain.limits import (
 )
 from mainspring.domain.names import check_range
 from mainspring.domain.schedule import Cause, FireView, Outcome, ScheduleState, ScheduleView
-from mainspring.ports.schedules import ScheduleStore
+from mainspring.ports.schedules import ScheduleRecords
 from mainspring.ports.scheduling import SKIPPED, Preview, ScheduleAudit, Upcoming
 from mainspring.timetable import explain
 from mainspring.timetable.civil import moment
@@ -60,7 +60,7 @@ def foreseen(times: Definition, timetable: Timetable, now: int, count: int) -> P
     )
 
 
-async def coming(store: ScheduleStore, view: ScheduleView, now: datetime, count: int) -> Preview:
+async def coming(store: ScheduleRecords, view: ScheduleView, now: datetime, count: int) -> Preview:
     """Return what comes next of a schedule: prepared already, or to be decided yet."""
     check_range("count", count, 1, PAGE_ITEMS_MAX)
     times = read_spec(view.spec).times
@@ -128,7 +128,7 @@ class Rows(NamedTuple):
 
 
 async def rows_between(
-    store: ScheduleStore,
+    store: ScheduleRecords,
     schedule_id: bytes,
     after: int,
     until: int,
@@ -161,7 +161,7 @@ def _by_key(rows: Sequence[FireView]) -> dict[tuple[datetime, int], FireView]:
 
 
 async def audited(
-    store: ScheduleStore,
+    store: ScheduleRecords,
     view: ScheduleView,
     now: datetime,
     asked: tuple[datetime | None, datetime | None],

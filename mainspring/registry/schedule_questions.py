@@ -19,11 +19,12 @@ from mainspring.domain.schedule import (
     ScheduleView,
     VersionView,
 )
-from mainspring.ports.schedules import ScheduleFilter, ScheduleStore
+from mainspring.ports.schedules import ScheduleFilter, ScheduleRecords
 from mainspring.ports.scheduling import Preview, ScheduleAudit
 from mainspring.ports.store import Wakeups
 from mainspring.registry import calendars, ledger
 from mainspring.registry.drafts import is_id
+from mainspring.registry.walls import refuse_other
 
 #: Below, ``list`` is a method.
 list_ = list
@@ -31,7 +32,7 @@ list_ = list
 _NAMES_MAX: Final = 5_000
 
 
-class SchedulingStore(ScheduleStore, Protocol):
+class SchedulingStore(ScheduleRecords, Protocol):
     """The part of a store that schedules need."""
 
     @property
@@ -47,18 +48,20 @@ class SchedulingStore(ScheduleStore, Protocol):
 class ScheduleQuestions:
     """The part of the desk that changes nothing."""
 
-    def __init__(self, store: SchedulingStore) -> None:
-        """Ask this store."""
+    def __init__(self, store: SchedulingStore, *, only: str | None = None) -> None:
+        """Ask this store; on behalf of one tenant alone, if one is given."""
         self.store = store
+        self._only = only
 
-    async def get(self, schedule: str, *, tenant: str = DEFAULT_TENANT) -> ScheduleView:
+    async def get(self, schedule: str, *, tenant: str | None = None) -> ScheduleView:
         """Return a schedule by name or id."""
+        home = self.home(tenant)
         if is_id(schedule):
             found = await self.store.get_schedule(parse(SCHEDULE, schedule))
         else:
-            found = await self.store.find_schedule(tenant, schedule)
+            found = await self.store.find_schedule(home, schedule)
         if found is None:
-            raise await self._not_found(schedule, tenant)
+            raise await self._not_found(schedule, home)
         return found
 
     async def list(
@@ -68,18 +71,16 @@ class ScheduleQuestions:
         check_range("limit", limit, 1, PAGE_ITEMS_MAX)
         return await self.store.list_schedules(wanted, limit=limit, after=after)
 
-    async def versions(self, schedule: str, *, tenant: str = DEFAULT_TENANT) -> list_[VersionView]:
+    async def versions(self, schedule: str, *, tenant: str | None = None) -> list_[VersionView]:
         """Return what a schedule was."""
         return await self.store.list_versions((await self.get(schedule, tenant=tenant)).id)
 
-    async def backfills(
-        self, schedule: str, *, tenant: str = DEFAULT_TENANT
-    ) -> list_[BackfillView]:
+    async def backfills(self, schedule: str, *, tenant: str | None = None) -> list_[BackfillView]:
         """Return a schedule's backfills, newest first."""
         view = await self.get(schedule, tenant=tenant)
         return await self.store.list_backfills(view.id)
 
-    async def next(self, schedule: str, *, count: int = 5, tenant: str = DEFAULT_TENANT) -> Preview:
+    async def next(self, schedule: str, *, count: int = 5, tenant: str | None = None) -> Preview:
         """Return what comes next of a schedule."""
         view = await self.get(schedule, tenant=tenant)
         return await ledger.coming(self.store, view, await self.store.now(), count)
@@ -93,7 +94,7 @@ class ScheduleQuestions:
         outcomes: frozenset[Outcome] = frozenset(),
         limit: int = 50,
         newest_first: bool = True,
-        tenant: str = DEFAULT_TENANT,
+        tenant: str | None = None,
     ) -> list_[FireView]:
         """Return a page of the ledger."""
         check_range("limit", limit, 1, PAGE_ITEMS_MAX)
@@ -113,20 +114,27 @@ class ScheduleQuestions:
         *,
         from_at: datetime | None = None,
         until_at: datetime | None = None,
-        tenant: str = DEFAULT_TENANT,
+        tenant: str | None = None,
     ) -> ScheduleAudit:
         """Compare the ledger with what should have fired."""
         view = await self.get(schedule, tenant=tenant)
         asked = (aware("from", from_at), aware("until", until_at))
         return await ledger.audited(self.store, view, await self.store.now(), asked)
 
-    async def calendars(self, *, tenant: str = DEFAULT_TENANT) -> Sequence[CalendarView]:
+    async def calendars(self, *, tenant: str | None = None) -> Sequence[CalendarView]:
         """Return the tenant's calendars."""
-        return await self.store.list_calendars(tenant)
+        return await self.store.list_calendars(self.home(tenant))
 
-    async def calendar(self, name: str, *, tenant: str = DEFAULT_TENANT) -> CalendarView:
+    async def calendar(self, name: str, *, tenant: str | None = None) -> CalendarView:
         """Return a calendar."""
-        return await calendars.find(self.store, name, tenant)
+        return await calendars.find(self.store, name, self.home(tenant))
+
+    def home(self, tenant: str | None) -> str:
+        """Return whose things are meant: the tenant that was named, else the one of this desk."""
+        if self._only is not None:
+            refuse_other(self._only, tenant)
+            return self._only
+        return DEFAULT_TENANT if tenant is None else tenant
 
     async def every(self, wanted: ScheduleFilter) -> list_[ScheduleView]:
         """Return all schedules that a filter means."""

@@ -19,7 +19,7 @@ from mainspring.domain.errors import (
     InvalidInput,
     WouldOverlap,
 )
-from mainspring.domain.job import DEFAULT_TENANT, NewJob
+from mainspring.domain.job import NewJob
 from mainspring.domain.limits import (
     INLINE_BYTES_MAX,
     INTERVAL_SECONDS_MIN,
@@ -67,12 +67,14 @@ class ScheduleDesk(ScheduleQuestions):
         validated: Callable[[Sequence[Submission]], Awaitable[list_[NewJob]]],
         seconds_min: int = INTERVAL_SECONDS_MIN,
         payload_bytes: int = INLINE_BYTES_MAX,
+        only: str | None = None,
     ) -> None:
         """Check the work of schedules with ``validated``; name schedules and jobs with ``new_id``.
 
-        Two fires of a schedule are at least ``seconds_min`` apart.
+        Two fires of a schedule are at least ``seconds_min`` apart. With ``only`` it is the desk of
+        that tenant.
         """
-        super().__init__(store)
+        super().__init__(store, only=only)
         self.new_id = new_id
         self._validated = validated
         self._seconds_min = seconds_min
@@ -82,7 +84,7 @@ class ScheduleDesk(ScheduleQuestions):
 
     async def create(self, draft: ScheduleDraft, *, actor: str) -> ScheduleView:
         """Check it, then make it."""
-        return await self.make(await self.checked(draft), actor=actor)
+        return await self.make(await self.checked(self.settled_draft(draft)), actor=actor)
 
     async def make(self, checked: Checked, *, actor: str) -> ScheduleView:
         """Make a schedule that was checked."""
@@ -112,6 +114,7 @@ class ScheduleDesk(ScheduleQuestions):
         self, schedule: str, draft: ScheduleDraft, *, version: int | None = None, actor: str
     ) -> ScheduleView:
         """Check the draft, then change the schedule if it is not so already."""
+        draft = self.settled_draft(draft)
         view = await self.get(schedule, tenant=draft.tenant)
         draft = msgspec.structs.replace(draft, name=view.name)
         if version is not None and version != view.version:
@@ -142,6 +145,11 @@ class ScheduleDesk(ScheduleQuestions):
         self, wanted: Application, *, dry_run: bool = False, actor: str
     ) -> list_[Planned]:
         """Plan, refuse conflicts, then carry out what differs."""
+        wanted = msgspec.structs.replace(
+            wanted,
+            schedules=tuple(self.settled_draft(draft) for draft in wanted.schedules),
+            calendars=tuple(self.settled_calendar(draft) for draft in wanted.calendars),
+        )
         plan = await deploying.plan(self, wanted)
         if dry_run:
             return [step.planned for step in plan]
@@ -182,7 +190,7 @@ class ScheduleDesk(ScheduleQuestions):
         *,
         reason: str = "",
         until: datetime | None = None,
-        tenant: str = DEFAULT_TENANT,
+        tenant: str | None = None,
         actor: str,
     ) -> bool:
         """Pause it; a pause of another reason or end replaces the one there is."""
@@ -207,7 +215,7 @@ class ScheduleDesk(ScheduleQuestions):
         schedule: str,
         *,
         catch_up: bool = False,
-        tenant: str = DEFAULT_TENANT,
+        tenant: str | None = None,
         actor: str,
     ) -> bool:
         """End a pause."""
@@ -229,7 +237,7 @@ class ScheduleDesk(ScheduleQuestions):
         schedule: str,
         *,
         despite_overlap: bool = False,
-        tenant: str = DEFAULT_TENANT,
+        tenant: str | None = None,
         actor: str,
     ) -> bytes:
         """Fire once by hand; return the job."""
@@ -260,7 +268,7 @@ class ScheduleDesk(ScheduleQuestions):
         return job_id
 
     async def skip_next(
-        self, schedule: str, count: int = 1, *, tenant: str = DEFAULT_TENANT, actor: str
+        self, schedule: str, count: int = 1, *, tenant: str | None = None, actor: str
     ) -> ScheduleView:
         """Leave out the next so many fires."""
         check_range("count", count, 0, PREPARE_FIRES_MAX)
@@ -276,7 +284,7 @@ class ScheduleDesk(ScheduleQuestions):
         schedule: str,
         *,
         cancel_live: bool = False,
-        tenant: str = DEFAULT_TENANT,
+        tenant: str | None = None,
         actor: str,
     ) -> bool:
         """Fire never again."""
@@ -300,7 +308,7 @@ class ScheduleDesk(ScheduleQuestions):
         wanted: BackfillAsk,
         *,
         dry_run: bool = False,
-        tenant: str = DEFAULT_TENANT,
+        tenant: str | None = None,
         actor: str,
     ) -> Backfilled:
         """Take up fires of the past."""
@@ -328,7 +336,7 @@ class ScheduleDesk(ScheduleQuestions):
 
     async def preview(self, draft: ScheduleDraft, *, count: int = 5) -> Preview:
         """Return what a draft means."""
-        checked = await self.checked(draft)
+        checked = await self.checked(self.settled_draft(draft))
         now = int((await self.store.now()).timestamp())
         return ledger.foreseen(checked.spec.times, checked.timetable, now, count)
 
@@ -336,13 +344,26 @@ class ScheduleDesk(ScheduleQuestions):
 
     async def put_calendar(self, draft: CalendarDraft, *, actor: str) -> int:
         """Write a calendar, and judge anew whatever heeds it."""
-        return await calendars.put(self, draft, actor=actor)
+        return await calendars.put(self, self.settled_calendar(draft), actor=actor)
 
-    async def remove_calendar(self, name: str, *, tenant: str = DEFAULT_TENANT, actor: str) -> None:
+    async def remove_calendar(self, name: str, *, tenant: str | None = None, actor: str) -> None:
         """Delete a calendar that nothing heeds."""
-        await calendars.remove(self, name, tenant, actor=actor)
+        await calendars.remove(self, name, self.home(tenant), actor=actor)
 
     # --- for the modules beside this one ------------------------------------------------------
+
+    def settled_draft(self, draft: ScheduleDraft) -> ScheduleDraft:
+        """Return a draft that names its tenant."""
+        tenant = self.home(draft.work.tenant)
+        if tenant == draft.work.tenant:
+            return draft
+        return msgspec.structs.replace(
+            draft, work=msgspec.structs.replace(draft.work, tenant=tenant)
+        )
+
+    def settled_calendar(self, draft: CalendarDraft) -> CalendarDraft:
+        """Return a calendar's draft that names its tenant."""
+        return msgspec.structs.replace(draft, tenant=self.home(draft.tenant))
 
     async def checked(self, draft: ScheduleDraft, terms: Terms | None = None) -> Checked:
         """Return a draft that can be stored, or raise what is wrong with it."""

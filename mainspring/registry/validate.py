@@ -213,7 +213,13 @@ def body_hash(wanted: Submission, job: NewJob) -> bytes:
     make them differ. One instant is the same in every zone.
     """
     same = msgspec.structs.replace(
-        wanted, id=None, key=None, due_at=None, kind_is_known=False, declared=None
+        wanted,
+        id=None,
+        key=None,
+        due_at=None,
+        kind_is_known=False,
+        declared=None,
+        tenant=job.tenant,
     )
     return hashlib.sha256(msgspec.msgpack.encode((same, job.due_at))).digest()
 

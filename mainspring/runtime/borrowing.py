@@ -14,6 +14,7 @@ import msgspec
 
 from mainspring.app.transaction import Transaction
 from mainspring.dispatcher.judgement import Judge
+from mainspring.domain.declared import Declared
 from mainspring.domain.errors import InvalidInput, LeaseLost
 from mainspring.domain.ids import show_attempt
 from mainspring.domain.job import Claimed, NewJob, Settled, Settlement
@@ -235,7 +236,7 @@ class AttemptFinisher:
         blobs = open_blobs(settings) if self._is_large(outcome) else None
         try:
             chief = Judge(dice(), blobs, inline_bytes=settings.inline_bytes)
-            return await chief.settle(self._attempt.claimed, outcome, {})
+            return await chief.settle(self._attempt.claimed, outcome, Declared())
         finally:
             if blobs is not None:
                 await blobs.close()

@@ -5,7 +5,7 @@ stop it: the first SIGTERM or SIGINT drains, a second one stops the handlers, a 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple
 
 import msgspec
@@ -13,7 +13,7 @@ import msgspec
 from mainspring import __version__
 from mainspring.dispatcher.judgement import Judge
 from mainspring.dispatcher.recovery import Recovery
-from mainspring.domain.job import HandlerInfo
+from mainspring.domain.declared import Declared
 from mainspring.domain.limits import RECOVER_JOBS_MAX
 from mainspring.maintenance.retention import Housekeeping
 from mainspring.ports.clock import monotonic
@@ -214,14 +214,13 @@ class _Recovering:
     def __init__(self, store: Store, recovery: Recovery) -> None:
         self._store = store
         self._recovery = recovery
-        self._handlers: Mapping[str, HandlerInfo] = {}
+        self._handlers = Declared()
         self._handlers_until = float("-inf")
 
     async def step(self) -> float:
         """Close one batch; come back at once when there may be more."""
         if monotonic() >= self._handlers_until:
-            found = await self._store.list_handlers()
-            self._handlers = {handler.kind: handler for handler in found}
+            self._handlers = Declared(await self._store.list_handlers())
             self._handlers_until = monotonic() + _HANDLERS_SECONDS
         closed = await self._recovery.step(self._handlers)
         return 0.0 if closed >= RECOVER_JOBS_MAX else _RECOVER_SECONDS

@@ -19,6 +19,7 @@ from mainspring.agenda.standing import Ruling, Standing
 from mainspring.dispatcher.gateway import LocalGateway
 from mainspring.dispatcher.judgement import Judge, fixed_dice
 from mainspring.dispatcher.recovery import Recovery
+from mainspring.domain.declared import Declared
 from mainspring.domain.errors import LimitReached, NotFound
 from mainspring.domain.job import (
     Backoff,
@@ -460,10 +461,10 @@ class World:
 
     async def recover(self) -> int:
         """Close what ran out, all of it."""
-        handlers = {handler.kind: handler for handler in await self.store.list_handlers()}
+        declared = Declared(await self.store.list_handlers())
         closed = 0
         while True:
-            step = await self._recovery.step(handlers)
+            step = await self._recovery.step(declared)
             closed += step
             if step < RECOVER_JOBS_MAX:
                 return closed

@@ -47,9 +47,9 @@ class Spied:
         is_hint = self.hints.pop(0) if len(self.hints) > 1 else self.hints[0]
         return frozenset({"queue:default"}) if is_hint else frozenset()
 
-    async def next_due_ms(self, *which: Collection[str]) -> int | None:
+    async def next_due_ms(self, queues: Collection[str], kinds: Collection[str]) -> int | None:
         self.looks += 1
-        return await self._store.next_due_ms(*which)
+        return await self._store.next_due_ms(queues, kinds)
 
     def close(self) -> None:
         self.closed += 1

@@ -35,6 +35,7 @@ _RELEASE: Final = load("release_fires")
 _GIVE_BACK: Final = load("give_back_fires")
 _UPDATE: Final = load("update_backfills")
 _LIST: Final = load("list_backfills")
+_TENANT: Final = load("tenant_of_backfill")
 
 _MINUTE_MS: Final = 60_000
 Make = Callable[[Release], NewJob]
@@ -59,6 +60,10 @@ class Backfilling(Part):
         values = {"schedule_id": schedule_id}
         found = await self._pools.general.fetch(_LIST, values, changes=False)
         return [schedule_rows.backfill_view(row) for row in found]
+
+    async def tenant_of_backfill(self, backfill_id: bytes) -> str | None:
+        found = await self._pools.general.fetch(_TENANT, {"id": backfill_id}, changes=False)
+        return found[0]["tenant"] if found else None
 
     async def cancel_backfill(self, backfill_id: bytes, *, actor: str) -> bool:
         at = self._at()

@@ -36,6 +36,7 @@ class Dispatch(Part):
             "child": ask.child,
             "job_limit": ask.limit,
             "grace_ms": ask.grace_ms,
+            "tenant": ask.tenant,
         }
         for priority, name in enumerate(_SINCE):
             values[name] = _watermarks(ask.lanes, priority)
@@ -45,9 +46,11 @@ class Dispatch(Part):
         jobs.sort(key=_urgency)
         return jobs
 
-    async def next_due_ms(self, queues: Collection[str], kinds: Collection[str]) -> int | None:
+    async def next_due_ms(
+        self, queues: Collection[str], kinds: Collection[str], tenant: str | None = None
+    ) -> int | None:
         values: dict[str, object] = {
-            "at": self._at(), "queues": list(queues), "kinds": list(kinds),
+            "at": self._at(), "queues": list(queues), "kinds": list(kinds), "tenant": tenant,
         }  # fmt: skip
         found = await self._pools.dispatch.fetch(_NEXT_DUE, values, changes=False)
         wait_ms: int | None = found[0]["wait_ms"]

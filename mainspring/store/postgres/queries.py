@@ -4,6 +4,8 @@ from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Final
 
+import asyncpg
+
 from mainspring.domain.job import (
     AttemptView,
     FailureGroup,
@@ -19,10 +21,12 @@ from mainspring.domain.states import FINAL, JobState
 from mainspring.store.postgres import rows
 from mainspring.store.postgres.part import Part
 from mainspring.store.postgres.pool import load
+from mainspring.store.statements import Statement
 
 _NOW: Final = load("now")
 _GET_JOB: Final = load("get_job")
 _GET_STATES: Final = load("get_states")
+_FIND_TENANTS: Final = load("find_tenants")
 _LIST_JOBS: Final = load("list_jobs")
 _LIST_GROUPS: Final = load("list_groups")
 _LIST_ATTEMPTS: Final = load("list_attempts")
@@ -51,20 +55,27 @@ class Queries(Part):
         return None
 
     async def get_states(self, job_ids: Collection[bytes]) -> dict[bytes, JobState]:
-        states: dict[bytes, JobState] = {}
+        found = await self._by_id(_GET_STATES, job_ids, {"at": self._at()})
+        return {row["id"]: JobState(row["state"]) for row in found}
+
+    async def tenants_of(self, job_ids: Collection[bytes]) -> dict[bytes, str]:
+        found = await self._by_id(_FIND_TENANTS, job_ids, {})
+        return {row["id"]: row["tenant"] for row in found}
+
+    async def _by_id(
+        self, statement: Statement, job_ids: Collection[bytes], values: dict[str, object]
+    ) -> list[asyncpg.Record]:
+        """Return the rows of jobs; those that recent partitions lack are looked for in all."""
+        rows_found: list[asyncpg.Record] = []
         missing = set(job_ids)
-        if not missing:
-            return states
-        for bound in (rows.oldest_finish(missing), None):
-            values: dict[str, object] = {
-                "at": self._at(), "ids": list(missing), "finished_after": bound,
-            }  # fmt: skip
-            found = await self._pools.general.fetch(_GET_STATES, values, changes=False)
-            states.update((row["id"], JobState(row["state"])) for row in found)
-            missing.difference_update(states)
+        for bound in (rows.oldest_finish(missing), None) if missing else ():
+            values |= {"ids": list(missing), "finished_after": bound}
+            found = await self._pools.general.fetch(statement, values, changes=False)
+            rows_found += found
+            missing.difference_update(row["id"] for row in found)
             if not missing:
                 break
-        return states
+        return rows_found
 
     async def list_jobs(self, wanted: JobFilter, *, limit: int, before: bytes | None) -> Page:
         bounds = [each for each in (before, wanted.id_before) if each is not None]
@@ -111,13 +122,13 @@ class Queries(Part):
         found = await self._pools.general.fetch(_LIST_LOGS, values, changes=False)
         return [rows.log_line(row) for row in found]
 
-    async def list_queues(self) -> list[QueueView]:
-        values: dict[str, object] = {"at": self._at()}
+    async def list_queues(self, tenant: str | None = None) -> list[QueueView]:
+        values: dict[str, object] = {"at": self._at(), "tenant": tenant}
         found = await self._pools.general.fetch(_LIST_QUEUES, values, changes=False)
         return [rows.queue_view(row) for row in found]
 
-    async def count_states(self) -> dict[JobState, int]:
-        values: dict[str, object] = {"at": self._at()}
+    async def count_states(self, tenant: str | None = None) -> dict[JobState, int]:
+        values: dict[str, object] = {"at": self._at(), "tenant": tenant}
         found = await self._pools.general.fetch(_COUNT_STATES, values, changes=False)
         return {JobState(row["state"]): row["jobs"] for row in found}
 

@@ -250,6 +250,7 @@ CREATE TABLE mainspring.workers (
     version text NOT NULL,
     queues text NOT NULL,
     kinds text NOT NULL,
+    tenant text,
     CONSTRAINT workers_pkey PRIMARY KEY (id),
     CONSTRAINT workers_state CHECK (state IN ('alive', 'draining', 'lost', 'gone')),
     CONSTRAINT workers_ended CHECK ((state IN ('lost', 'gone')) = (ended_at IS NOT NULL))

@@ -14,6 +14,7 @@ from mainspring.store.postgres.pool import load
 _OPEN: Final = load("open_session")
 _BEAT: Final = load("beat")
 _ASK_DRAIN: Final = load("ask_drain")
+_FIND_SESSION: Final = load("find_session")
 _DECLARE: Final = load("declare_handlers")
 _LIST_WORKERS: Final = load("list_workers")
 _LIST_HANDLERS: Final = load("list_handlers")
@@ -34,6 +35,7 @@ class Sessions(Part):
             "version": session.version,
             "queues": rows.json_text(session.queues),
             "kinds": rows.json_text(session.kinds),
+            "tenant": session.tenant,
         }
         found = await self._pools.dispatch.fetch(_OPEN, values, changes=True)
         if not found:
@@ -72,8 +74,12 @@ class Sessions(Part):
         }
         await self._pools.general.fetch(_DECLARE, values, changes=True)
 
-    async def list_workers(self) -> list[WorkerView]:
-        values: dict[str, object] = {"at": self._at()}
+    async def is_session_of(self, worker_id: bytes, tenant: str) -> bool:
+        values: dict[str, object] = {"worker_id": worker_id, "tenant": tenant}
+        return bool(await self._pools.general.fetch(_FIND_SESSION, values, changes=False))
+
+    async def list_workers(self, tenant: str | None = None) -> list[WorkerView]:
+        values: dict[str, object] = {"at": self._at(), "tenant": tenant}
         found = await self._pools.general.fetch(_LIST_WORKERS, values, changes=False)
         return [rows.worker_view(row) for row in found]
 

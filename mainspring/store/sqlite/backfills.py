@@ -96,6 +96,11 @@ class Backfills(Part):
         rows = await self._engine.read(lambda unit: unit.rows("list_backfills", values))
         return [_view(row) for row in rows]
 
+    async def tenant_of_backfill(self, backfill_id: bytes) -> str | None:
+        values = {"id": backfill_id}
+        row = await self._engine.read(lambda unit: unit.row("tenant_of_backfill", values))
+        return None if row is None else row[0]
+
     async def cancel_backfill(self, backfill_id: bytes, *, actor: str) -> bool:
         def work(unit: Unit) -> bool:
             found = unit.row("find_backfill", {"id": backfill_id})

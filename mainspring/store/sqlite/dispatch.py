@@ -31,8 +31,12 @@ class Dispatch(Part):
             return []
         return await self._engine.write(lambda unit: _claim(unit, ask))
 
-    async def next_due_ms(self, queues: Collection[str], kinds: Collection[str]) -> int | None:
-        values = {"queues": as_json(list(queues)), "kinds": as_json(list(kinds))}
+    async def next_due_ms(
+        self, queues: Collection[str], kinds: Collection[str], tenant: str | None = None
+    ) -> int | None:
+        values = {
+            "queues": as_json(list(queues)), "kinds": as_json(list(kinds)), "tenant": tenant
+        }  # fmt: skip
 
         def work(unit: Unit) -> int | None:
             (due_us,) = unit.row("find_next_due", values) or (None,)
@@ -100,7 +104,7 @@ def attempt_values(attempts: Sequence[tuple[bytes, int]]) -> Mapping[str, object
 
 def _claim(unit: Unit, ask: ClaimAsk) -> list[Claimed]:
     session = {"worker_id": ask.worker_id, "now": unit.now_us}
-    if unit.row("find_claimer", session) is None:
+    if unit.row("find_claimer", {**session, "tenant": ask.tenant}) is None:
         return []
     paused = unit.decoded("list_paused", _names)
     lanes = [lane for lane in ask.lanes if lane.queue not in paused]
@@ -136,6 +140,7 @@ def _pick(unit: Unit, ask: ClaimAsk, lanes: Sequence[Lane]) -> list[Claimed]:
                 "now": unit.now_us,
                 "kinds": kinds,
                 "want": want,
+                "tenant": ask.tenant,
             }
             rows = unit.decoded("pick_jobs", picked_rows, values)
             wants[number] -= len(rows)

@@ -57,6 +57,16 @@ class Queries(Part):
 
         return await self._engine.read(work) if job_ids else {}
 
+    async def tenants_of(self, job_ids: Collection[bytes]) -> dict[bytes, str]:
+        def work(unit: Unit) -> dict[bytes, str]:
+            tenants: dict[bytes, str] = {}
+            for part in chunks(list(job_ids)):
+                values = {"ids": pack(part), "positions": positions(len(part))}
+                tenants.update(unit.rows("find_tenants", values))
+            return tenants
+
+        return await self._engine.read(work) if job_ids else {}
+
     async def list_jobs(self, wanted: JobFilter, *, limit: int, before: bytes | None) -> Page:
         return await self._engine.read(lambda unit: _page(unit, wanted, limit, before))
 
@@ -102,8 +112,8 @@ class Queries(Part):
             for attempt, sequence, at_us, level, message, fields in rows
         ]
 
-    async def list_queues(self) -> list[QueueView]:
-        rows = await self._engine.read(lambda unit: unit.rows("list_queues", {"now": unit.now_us}))
+    async def list_queues(self, tenant: str | None = None) -> list[QueueView]:
+        rows = await self._counted("list_queues", tenant)
         return [
             QueueView(
                 name=row[0],
@@ -118,9 +128,15 @@ class Queries(Part):
             for row in rows
         ]
 
-    async def count_states(self) -> dict[JobState, int]:
-        rows = await self._engine.read(lambda unit: unit.rows("count_states", {"now": unit.now_us}))
+    async def count_states(self, tenant: str | None = None) -> dict[JobState, int]:
+        rows = await self._counted("count_states", tenant)
         return {JobState(state): count for state, count in rows}
+
+    async def _counted(self, name: str, tenant: str | None) -> list[Row]:
+        def work(unit: Unit) -> list[Row]:
+            return unit.rows(name, {"now": unit.now_us, "tenant": tenant})
+
+        return await self._engine.read(work)
 
 
 def _page(unit: Unit, wanted: JobFilter, limit: int, before: bytes | None) -> Page:

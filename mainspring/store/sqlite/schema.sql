@@ -160,6 +160,7 @@ CREATE TABLE workers (
     beat_at integer NOT NULL,
     lease_until integer NOT NULL,
     ended_at integer,
+    tenant text,
     CHECK ((state IN ('lost', 'gone')) = (ended_at IS NOT NULL))
 );
 

@@ -34,6 +34,7 @@ class Sessions(Part):
                 "queues": as_json(session.queues),
                 "kinds": as_json(session.kinds),
                 "lease_ms": session.lease_ms,
+                "tenant": session.tenant,
                 "now": unit.now_us,
             }
             return _beat_of(unit.row("open_session", values), session.id)
@@ -73,9 +74,14 @@ class Sessions(Part):
         if handlers:
             await self._engine.write(work)
 
-    async def list_workers(self) -> list[WorkerView]:
+    async def is_session_of(self, worker_id: bytes, tenant: str) -> bool:
+        values = {"worker_id": worker_id, "tenant": tenant}
+        return bool(await self._engine.read(lambda unit: unit.rows("find_session", values)))
+
+    async def list_workers(self, tenant: str | None = None) -> list[WorkerView]:
         def work(unit: Unit) -> list[Row]:
-            return unit.rows("list_workers", {"ended_after": unit.now_us - HOUR_US})
+            values = {"ended_after": unit.now_us - HOUR_US, "tenant": tenant}
+            return unit.rows("list_workers", values)
 
         return [_worker_view(row) for row in await self._engine.read(work)]
 
@@ -94,7 +100,7 @@ def _beat_of(row: Row | None, worker_id: bytes) -> Beat:
 def _worker_view(row: Row) -> WorkerView:
     (
         worker_id, name, host, pid, version, queues, kinds, state,
-        started_at, beat_at, lease_until, running,
+        started_at, beat_at, lease_until, running, tenant,
     ) = row  # fmt: skip
     return WorkerView(
         id=worker_id,
@@ -109,4 +115,5 @@ def _worker_view(row: Row) -> WorkerView:
         beat_at=from_us(beat_at),
         lease_until=from_us(lease_until),
         running=running,
+        tenant=tenant,
     )

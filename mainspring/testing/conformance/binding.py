@@ -36,6 +36,7 @@ from mainspring.testing.conformance.sessions import HandlerSuite, SessionSuite
 from mainspring.testing.conformance.settling import CancellingSuite, FollowUpSuite, SettleSuite
 from mainspring.testing.conformance.steps import Suite
 from mainspring.testing.conformance.submission import SubmissionKeySuite, SubmissionSuite
+from mainspring.testing.conformance.tenants import TenantSuite, TenantWorkerSuite
 from mainspring.testing.conformance.unique import (
     ReplaceSuite,
     UniqueAndSubmissionKeySuite,
@@ -92,6 +93,8 @@ EVERY_SUITE: Final[tuple[type[Suite], ...]] = (
     CancelBackfillSuite,
     WebhookSuite,
     NoticeSuite,
+    TenantSuite,
+    TenantWorkerSuite,
 )
 
 

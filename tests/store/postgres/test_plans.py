@@ -122,6 +122,7 @@ def _ask(**changes: object) -> dict[str, object]:
         "child": 0,
         "job_limit": 50,
         "grace_ms": 0,
+        "tenant": None,
         **changes,
     }
 
@@ -254,7 +255,8 @@ async def test_expired_stops_at_its_limit(filled: PostgresStore) -> None:
 
 
 async def test_the_next_due_instant_is_at_the_heads(filled: PostgresStore) -> None:
-    plan = await _touched(filled, load("next_due"), at=_NOW, queues=["q0", "q1"], kinds=["k"])
+    asked: dict[str, Any] = {"at": _NOW, "queues": ["q0", "q1"], "kinds": ["k"], "tenant": None}
+    plan = await _touched(filled, load("next_due"), **asked)
     assert _rows_read(plan, "jobs_claim") == 8
 
 

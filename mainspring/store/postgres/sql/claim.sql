@@ -20,6 +20,7 @@ WITH lane AS MATERIALIZED (
                 holder.id = :worker_id::uuid
                 AND holder.state = 'alive'
                 AND holder.lease_until >= coalesce(:at::timestamptz, statement_timestamp())
+                AND (:tenant::text IS null OR holder.tenant = :tenant::text)
         )
     ORDER BY given.position
 ),
@@ -31,10 +32,8 @@ candidates AS MATERIALIZED (
         SELECT due.id
         FROM (
             VALUES
-            (0::smallint, lane.since_critical),
-            (1::smallint, lane.since_high),
-            (2::smallint, lane.since_normal),
-            (3::smallint, lane.since_low)
+            (0::smallint, lane.since_critical), (1::smallint, lane.since_high),
+            (2::smallint, lane.since_normal), (3::smallint, lane.since_low)
         ) AS level (priority, since)
         CROSS JOIN LATERAL (
             SELECT waiting.id
@@ -46,6 +45,7 @@ candidates AS MATERIALIZED (
                 AND waiting.due_at >= coalesce(level.since, '-infinity')
                 AND waiting.due_at <= coalesce(:at::timestamptz, statement_timestamp())
                 AND waiting.kind = any(:kinds::text[])
+                AND (:tenant::text IS null OR waiting.tenant = :tenant::text)
             ORDER BY waiting.due_at, waiting.id
             LIMIT lane.want
             FOR NO KEY UPDATE SKIP LOCKED

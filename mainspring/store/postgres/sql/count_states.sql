@@ -10,7 +10,9 @@ FROM (
             ELSE state
         END AS state
     FROM mainspring.jobs
+    WHERE :tenant::text IS null OR tenant = :tenant::text
     UNION ALL
     SELECT state FROM mainspring.jobs_history
+    WHERE :tenant::text IS null OR tenant = :tenant::text
 ) AS live
 GROUP BY live.state;

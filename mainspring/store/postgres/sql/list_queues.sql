@@ -10,6 +10,7 @@ WITH live AS (
             ELSE state
         END AS state
     FROM mainspring.jobs
+    WHERE :tenant::text IS null OR tenant = :tenant::text
 ),
 
 counted AS (
@@ -39,4 +40,5 @@ SELECT
     counted.oldest_ready_at
 FROM counted
 FULL JOIN paused ON counted.queue = paused.name
+WHERE :tenant::text IS null OR counted.queue IS NOT null
 ORDER BY name;

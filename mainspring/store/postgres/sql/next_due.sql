@@ -18,6 +18,7 @@ CROSS JOIN LATERAL (
         AND waiting.priority = level.priority
         AND waiting.state IN ('scheduled', 'ready', 'retrying')
         AND waiting.kind = any(:kinds::text[])
+        AND (:tenant::text IS null OR waiting.tenant = :tenant::text)
     ORDER BY waiting.due_at, waiting.id
     LIMIT 1
 ) AS head

@@ -1,6 +1,7 @@
 -- Renewing under the same id is allowed while it lives; a session that ended never comes back.
 INSERT INTO mainspring.workers (
-    id, started_at, beat_at, lease_until, lease_ms, pid, state, name, host, version, queues, kinds
+    id, started_at, beat_at, lease_until, lease_ms, pid, state, name, host, version, queues, kinds,
+    tenant
 )
 VALUES (
     :id::uuid,
@@ -15,10 +16,13 @@ VALUES (
     :host::text,
     :version::text,
     :queues::text,
-    :kinds::text
+    :kinds::text,
+    :tenant::text
 )
 ON CONFLICT (id) DO UPDATE
 SET beat_at = excluded.beat_at, lease_until = excluded.lease_until, lease_ms = excluded.lease_ms
 WHERE
-    workers.state IN ('alive', 'draining') AND workers.lease_until >= excluded.beat_at
+    workers.state IN ('alive', 'draining')
+    AND workers.lease_until >= excluded.beat_at
+    AND workers.tenant IS NOT DISTINCT FROM excluded.tenant
 RETURNING lease_ms, drain_asked;

@@ -8,9 +8,11 @@ FROM (
         END AS state,
         1 AS jobs
     FROM jobs
+    WHERE :tenant IS NULL OR tenant = :tenant
     UNION ALL
     SELECT state, count(*) AS jobs
     FROM jobs_history
+    WHERE :tenant IS NULL OR tenant = :tenant
     GROUP BY state
 ) AS counted
 GROUP BY counted.state;

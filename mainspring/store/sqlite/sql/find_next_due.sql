@@ -9,6 +9,7 @@ SELECT
                 AND jobs.priority = level.value
                 AND jobs.state IN ('scheduled', 'ready', 'retrying')
                 AND jobs.kind IN (SELECT declared.value FROM json_each(:kinds) AS declared)
+                AND (:tenant IS NULL OR jobs.tenant = :tenant)
             ORDER BY jobs.due_at, jobs.id
             LIMIT 1
         )

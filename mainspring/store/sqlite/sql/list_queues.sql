@@ -17,10 +17,11 @@ FROM (
         END AS state,
         due_at
     FROM jobs
+    WHERE :tenant IS NULL OR tenant = :tenant
     UNION ALL
     SELECT name, 'paused' AS state, NULL AS due_at
     FROM queues
-    WHERE paused_at IS NOT NULL
+    WHERE paused_at IS NOT NULL AND :tenant IS NULL
 ) AS counted
 LEFT JOIN queues AS known ON counted.name = known.name
 GROUP BY counted.name

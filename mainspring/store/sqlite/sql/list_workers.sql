@@ -14,7 +14,10 @@ SELECT
     (
         SELECT count(*) FROM jobs
         WHERE jobs.worker_id = workers.id AND jobs.state IN ('running', 'cancelling')
-    ) AS running
+    ) AS running,
+    workers.tenant
 FROM workers
-WHERE workers.ended_at IS NULL OR workers.ended_at > :ended_after
+WHERE
+    (workers.ended_at IS NULL OR workers.ended_at > :ended_after)
+    AND (:tenant IS NULL OR workers.tenant = :tenant)
 ORDER BY workers.started_at DESC, workers.id DESC;

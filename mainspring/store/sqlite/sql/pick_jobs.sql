@@ -20,6 +20,7 @@ FROM (
         AND due_at >= :since
         AND due_at <= :now
         AND kind IN (SELECT declared.value FROM json_each(:kinds) AS declared)
+        AND (:tenant IS NULL OR tenant = :tenant)
     ORDER BY due_at, id
     LIMIT :want
 );

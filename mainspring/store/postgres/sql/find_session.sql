@@ -1,0 +1,2 @@
+SELECT FROM mainspring.workers
+WHERE id = :worker_id::uuid AND tenant = :tenant::text;

@@ -1,0 +1,3 @@
+SELECT 1
+FROM workers
+WHERE id = :worker_id AND tenant = :tenant;
