@@ -113,6 +113,12 @@ def parse_job(text: str) -> JobId:
     return JobId(parse(JOB, plain))
 
 
+def oldest_at(instant: datetime) -> bytes:
+    """Return the smallest id that may have been made at an instant."""
+    count_ms = (instant - _EPOCH) // timedelta(milliseconds=1)
+    return max(0, count_ms).to_bytes(6, "big") + bytes(10)
+
+
 def created_at(raw: bytes) -> datetime:
     """Return the instant at which a time-ordered id was made, to the millisecond."""
     return _EPOCH + timedelta(milliseconds=int.from_bytes(raw[:6], "big"))

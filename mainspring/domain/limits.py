@@ -28,6 +28,11 @@ _ALL: Final = (
     Limit("body_bytes_max", 1_310_720, "The body of a request; a payload and what is around it."),
     Limit("bulk_body_bytes_max", 16_777_216, "The body of a request with many jobs."),
     Limit("bulk_elements_max", 1_000_000, "Values in a request with many jobs."),
+    Limit("key_trust_seconds", 5, "How long a key that was good is believed without looking."),
+    Limit("key_failures_max", 30, "Wrong keys that one address may show in a minute."),
+    Limit("key_requests_per_second", 50_000, "Requests of one key that one server answers."),
+    Limit("change_items_max", 5_000, "Changes of jobs that are told one by one at a time."),
+    Limit("change_patience_seconds", 5, "How long after it a change may be committed, to be told."),
     Limit("submit_jobs_max", 10_000, "Jobs in one bulk submission."),
     Limit("claim_jobs_max", 1_000, "Jobs in one claim."),
     Limit("waiting_calls_max", 100_000, "Calls that wait for the SQLite writer in one process."),
@@ -101,6 +106,11 @@ KEY_CHARACTERS_MAX: Final = LIMITS["key_characters_max"].default
 BODY_BYTES_MAX: Final = LIMITS["body_bytes_max"].default
 BULK_BODY_BYTES_MAX: Final = LIMITS["bulk_body_bytes_max"].default
 BULK_ELEMENTS_MAX: Final = LIMITS["bulk_elements_max"].default
+KEY_TRUST_SECONDS: Final = LIMITS["key_trust_seconds"].default
+KEY_FAILURES_MAX: Final = LIMITS["key_failures_max"].default
+KEY_REQUESTS_PER_SECOND: Final = LIMITS["key_requests_per_second"].default
+CHANGE_ITEMS_MAX: Final = LIMITS["change_items_max"].default
+CHANGE_PATIENCE_SECONDS: Final = LIMITS["change_patience_seconds"].default
 SUBMIT_JOBS_MAX: Final = LIMITS["submit_jobs_max"].default
 CLAIM_JOBS_MAX: Final = LIMITS["claim_jobs_max"].default
 WAITING_CALLS_MAX: Final = LIMITS["waiting_calls_max"].default

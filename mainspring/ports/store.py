@@ -16,6 +16,7 @@ from typing import Protocol
 
 import msgspec
 
+from mainspring.domain.changes import Changes
 from mainspring.domain.job import (
     AttemptView,
     Claimed,
@@ -355,6 +356,20 @@ class QueryStore(Protocol):
         ...
 
 
+class ChangeStore(Protocol):
+    """Watch what happens to jobs."""
+
+    async def list_changes(self, since: datetime, *, limit: int) -> Changes:
+        """Return what happened to jobs from an instant on, in order of time.
+
+        Of changes that follow each other quickly only the last one may be told, and a dead letter
+        that was brought back is told when it begins. Times are those of transactions, which commit
+        later: ask from ``through`` on, and expect what was told already. Who took longer than
+        ``CHANGE_PATIENCE_SECONDS`` from a change to its commit is not told of.
+        """
+        ...
+
+
 class Retained(msgspec.Struct, frozen=True):
     """What one step of retention did."""
 
@@ -461,6 +476,7 @@ class Store(
     SessionStore,
     ControlStore,
     QueryStore,
+    ChangeStore,
     ScheduleStore,
     WebhookStore,
     MaintenanceStore,

@@ -2,30 +2,49 @@
 
 Invariants
 ----------
-* A door that is not for this machine alone opens only where keys are asked for.
+* A door beyond this machine opens only where keys are asked for, and in plain text only where
+  somebody said that a proxy in front of it has the encryption.
 * On the signal the doors take no new connection, end their streams, and let what was begun end.
 """
 
 import asyncio
 import socket
+import ssl
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
+import msgspec
 import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from mainspring.domain.errors import ConfigError
 from mainspring.domain.ids import show
 from mainspring.ports import entropy
 from mainspring.ports.gateway import ClientGateway
+from mainspring.runtime.addresses import Address
 from mainspring.server.doorkeeper import Doorkeeper
 from mainspring.server.http.asgi import Application
 from mainspring.server.http.routes import TABLE
 
-_BACKLOG: Final = 1_024
 _CLOSE_SECONDS: Final = 10
 _KEEP_ALIVE_SECONDS: Final = 75
 _REQUEST: Final = "req"
+
+
+class Tls(msgspec.Struct, frozen=True, kw_only=True):
+    """Files in PEM; without a certificate the doors speak in plain text."""
+
+    certificate: str = ""
+    key: str = ""
+    #: Who vouches for clients; with it everybody has to show a certificate.
+    client_authority: str = ""
+
+    @property
+    def is_used(self) -> bool:
+        """Say whether the doors are encrypted."""
+        return bool(self.certificate)
 
 
 class House:
@@ -57,6 +76,49 @@ class House:
         return show(_REQUEST, entropy.new_job_id())
 
 
+def check_exposure(
+    option: str, address: Address, *, asks_keys: bool, is_encrypted: bool, behind_proxy: bool
+) -> None:
+    """Refuse a door that would let strangers in, or let keys be overheard."""
+    if address.is_loopback:
+        return
+    if not asks_keys:
+        raise ConfigError(
+            f"{option}: {address} can be reached from elsewhere, and no keys are asked for",
+            hint="leave out --no-keys, or listen on 127.0.0.1",
+        )
+    if not is_encrypted and not behind_proxy:
+        raise ConfigError(
+            f"{option}: {address} can be reached from elsewhere, and keys would travel in the open",
+            hint="give --tls-cert and --tls-key; or --behind-proxy, where a proxy has them",
+        )
+
+
+def check_tls(tls: Tls) -> None:
+    """Refuse files that cannot be used, saying which one."""
+    if not tls.is_used:
+        if tls.key or tls.client_authority:
+            raise ConfigError("tls-cert: it is missing", hint="give --tls-cert and --tls-key")
+        return
+    for option, name in (
+        ("tls-cert", tls.certificate),
+        ("tls-key", tls.key),
+        ("tls-client-ca", tls.client_authority),
+    ):
+        if name and not Path(name).is_file():
+            raise ConfigError(f"{option}: there is no file {name!r}", hint="give a file in PEM")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(tls.certificate, tls.key or None)
+        if tls.client_authority:
+            context.load_verify_locations(tls.client_authority)
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigError(
+            f"tls-cert: certificate and key cannot be used: {error}",
+            hint="both are PEM files, and the key belongs to the certificate",
+        ) from None
+
+
 class _Server(uvicorn.Server):
     """uvicorn without its own handling of signals: the node has them already."""
 
@@ -66,46 +128,55 @@ class _Server(uvicorn.Server):
         yield
 
 
-def bound_socket(address: str) -> socket.socket:
-    """Return a listening socket for ``HOST:PORT``, or raise saying who is in the way."""
-    host, _, port = address.rpartition(":")
-    host = host.strip("[]")
-    if not host or not port.isdecimal():
-        raise ConfigError(f"http: {address!r} is no address", hint="write HOST:PORT")
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    found = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        found.bind((host, int(port)))
-        found.listen(_BACKLOG)
-        found.setblocking(False)
-    except OSError as error:
-        found.close()
-        raise ConfigError(
-            f"http: {address} cannot be opened: {error.strerror or error}",
-            hint="choose another with --http or MAINSPRING_HTTP, or stop what listens there",
-        ) from None
-    return found
+class _Protocol(HttpToolsProtocol):
+    """Tells the application whose certificate was shown."""
+
+    def connection_made(self, transport: Any) -> None:
+        """Look at the certificate once a connection."""
+        super().connection_made(transport)
+        encrypted = transport.get_extra_info("ssl_object")
+        name = None if encrypted is None else name_in(encrypted.getpeercert())
+        if name is not None:
+            self.app_state = {**self.app_state, "certificate": name}
+
+
+def name_in(certificate: Any) -> str | None:
+    """Return whom a verified certificate names: its first alternative name, else its common one."""
+    if not certificate:
+        return None
+    for _, name in certificate.get("subjectAltName", ()):
+        return str(name)
+    for part in certificate.get("subject", ()):
+        for kind, name in part:
+            if kind == "commonName":
+                return str(name)
+    return None
 
 
 @asynccontextmanager
-async def open_http(house: House, listening: socket.socket) -> AsyncIterator[Application]:
+async def open_http(
+    house: House, listening: socket.socket, tls: Tls | None = None
+) -> AsyncIterator[Application]:
     """Serve REST on a socket for as long as the block lasts."""
     application = Application(TABLE, house)
-    server = _Server(
-        uvicorn.Config(
-            application,
-            http="httptools",
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            proxy_headers=False,
-            server_header=False,
-            date_header=False,
-            timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-            timeout_graceful_shutdown=_CLOSE_SECONDS,
-        )
+    tls = tls or Tls()
+    config = uvicorn.Config(
+        application,
+        http=_Protocol,
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        date_header=False,
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=_CLOSE_SECONDS,
+        ssl_certfile=tls.certificate or None,
+        ssl_keyfile=tls.key or None,
+        ssl_ca_certs=tls.client_authority or None,
+        ssl_cert_reqs=ssl.CERT_REQUIRED if tls.client_authority else ssl.CERT_NONE,
     )
+    server = _Server(config)
     async with asyncio.TaskGroup() as group:
         serving = group.create_task(server.serve(sockets=[listening]))
         try:

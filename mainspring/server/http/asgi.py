@@ -250,9 +250,9 @@ def _part(name: str, value: str) -> str:
 
 
 def _certificate(scope: Scope) -> str | None:
-    """Return the name in a client certificate that was verified, where the server tells it."""
-    tls = scope.get("extensions", {}).get("tls")
-    return None if not tls else tls.get("client_cert_name")
+    """Return the name in a client certificate that was verified, where there was one."""
+    name = scope.get("state", {}).get("certificate")
+    return name if isinstance(name, str) else None
 
 
 async def _first_of(*ways: Coroutine[Any, Any, object]) -> list[asyncio.Task[object]]:

@@ -6,6 +6,8 @@ from typing import Final
 
 import asyncpg
 
+from mainspring.domain.changes import Changes
+from mainspring.domain.ids import oldest_at
 from mainspring.domain.job import (
     AttemptView,
     FailureGroup,
@@ -15,7 +17,7 @@ from mainspring.domain.job import (
     QueueView,
     Trend,
 )
-from mainspring.domain.limits import GROUP_JOBS_MAX
+from mainspring.domain.limits import CHANGE_PATIENCE_SECONDS, GROUP_JOBS_MAX
 from mainspring.domain.outcome import LogLine
 from mainspring.domain.states import FINAL, JobState
 from mainspring.store.postgres import rows
@@ -31,8 +33,10 @@ _LIST_JOBS: Final = load("list_jobs")
 _LIST_GROUPS: Final = load("list_groups")
 _LIST_ATTEMPTS: Final = load("list_attempts")
 _LIST_LOGS: Final = load("list_logs")
+_LIST_CHANGES: Final = load("list_changes")
 _LIST_QUEUES: Final = load("list_queues")
 _COUNT_STATES: Final = load("count_states")
+_CLOCKS_DIFFER: Final = timedelta(hours=1)
 _UNSUCCESSFUL: Final = FINAL - {JobState.SUCCEEDED}
 
 
@@ -121,6 +125,20 @@ class Queries(Part):
         }  # fmt: skip
         found = await self._pools.general.fetch(_LIST_LOGS, values, changes=False)
         return [rows.log_line(row) for row in found]
+
+    async def list_changes(self, since: datetime, *, limit: int) -> Changes:
+        values: dict[str, object] = {
+            "at": self._at(),
+            "since": since,
+            # Clocks of submitters differ; what is older by its id is not looked for.
+            "id_from": oldest_at(since - _CLOCKS_DIFFER),
+            "patience_seconds": CHANGE_PATIENCE_SECONDS,
+            "row_limit": limit + 1,
+        }
+        found = await self._pools.general.fetch(_LIST_CHANGES, values, changes=False)
+        through: datetime = found[0]["through"]
+        items = [rows.change(row) for row in found[:limit] if row["id"] is not None]
+        return Changes(tuple(items), through, is_cut=len(found) > limit)
 
     async def list_queues(self, tenant: str | None = None) -> list[QueueView]:
         values: dict[str, object] = {"at": self._at(), "tenant": tenant}

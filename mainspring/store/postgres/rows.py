@@ -10,6 +10,7 @@ from typing import TypeVar
 import asyncpg
 import msgspec
 
+from mainspring.domain.changes import Change
 from mainspring.domain.ids import created_at
 from mainspring.domain.job import (
     AttemptView,
@@ -84,6 +85,15 @@ def attempt_view(row: asyncpg.Record) -> AttemptView:
     return AttemptView(
         job_id, attempt, AttemptState(state), worker_id, started_at, ended_at, reason,
         as_bytes(error),
+    )  # fmt: skip
+
+
+def change(row: asyncpg.Record) -> Change:
+    """Read a row of ``list_changes.sql``."""
+    at, job_id, attempt, state, tenant, kind, queue, _ = row
+    return Change(
+        at=at, job_id=job_id, attempt=attempt, state=JobState(state), tenant=tenant, kind=kind,
+        queue=queue,
     )  # fmt: skip
 
 

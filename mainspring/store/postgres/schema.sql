@@ -460,3 +460,8 @@ CREATE TABLE mainspring.webhooks (
 
 CREATE INDEX webhooks_tenant ON mainspring.webhooks (tenant, id);
 CREATE INDEX webhooks_job ON mainspring.webhooks (job_id) WHERE job_id IS NOT NULL;
+
+CREATE INDEX jobs_history_by_time ON mainspring.jobs_history
+USING brin (finished_at) WITH (pages_per_range = 32, autosummarize = on);
+CREATE INDEX attempts_by_time ON mainspring.attempts
+USING brin (ended_at) WITH (pages_per_range = 32, autosummarize = on);

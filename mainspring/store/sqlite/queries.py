@@ -1,9 +1,11 @@
 """Look, without changing anything: ``QueryStore``."""
 
 from collections.abc import Collection
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
+from mainspring.domain.changes import Change, Changes
+from mainspring.domain.ids import oldest_at
 from mainspring.domain.job import (
     AttemptView,
     FailureGroup,
@@ -13,7 +15,7 @@ from mainspring.domain.job import (
     QueueView,
     Trend,
 )
-from mainspring.domain.limits import GROUP_JOBS_MAX
+from mainspring.domain.limits import CHANGE_PATIENCE_SECONDS, GROUP_JOBS_MAX
 from mainspring.domain.outcome import LogLine
 from mainspring.domain.states import FINAL, AttemptState, JobState, effective_state
 from mainspring.store.sqlite.control import states_found
@@ -25,6 +27,7 @@ from mainspring.store.sqlite.unit import Row, Unit
 
 #: After every id.
 _NEWEST: Final = b"\xff" * 17
+_CLOCKS_DIFFER: Final = timedelta(hours=1)
 _UNSUCCESSFUL: Final = FINAL - {JobState.SUCCEEDED}
 
 
@@ -112,6 +115,23 @@ class Queries(Part):
             for attempt, sequence, at_us, level, message, fields in rows
         ]
 
+    async def list_changes(self, since: datetime, *, limit: int) -> Changes:
+        def work(unit: Unit) -> Changes:
+            values = {
+                "now": unit.now_us,
+                "since": to_us(since),
+                # Clocks of submitters differ; what is older by its id is not looked for.
+                "id_from": oldest_at(since - _CLOCKS_DIFFER),
+                "page_size": limit + 1,
+            }
+            found = unit.rows("list_changes", values)
+            # A writer that took the time before this reader may commit after it.
+            through = from_us(unit.now_us) - timedelta(seconds=CHANGE_PATIENCE_SECONDS)
+            items = tuple(_change(row) for row in found[:limit])
+            return Changes(items, through, is_cut=len(found) > limit)
+
+        return await self._engine.read(work)
+
     async def list_queues(self, tenant: str | None = None) -> list[QueueView]:
         rows = await self._counted("list_queues", tenant)
         return [
@@ -137,6 +157,19 @@ class Queries(Part):
             return unit.rows(name, {"now": unit.now_us, "tenant": tenant})
 
         return await self._engine.read(work)
+
+
+def _change(row: Row) -> Change:
+    at_us, job_id, attempt, state, tenant, kind, queue = row
+    return Change(
+        at=from_us(at_us),
+        job_id=job_id,
+        attempt=attempt,
+        state=JobState(state),
+        tenant=tenant,
+        kind=kind,
+        queue=queue,
+    )
 
 
 def _page(unit: Unit, wanted: JobFilter, limit: int, before: bytes | None) -> Page:

@@ -374,3 +374,5 @@ CREATE INDEX webhooks_tenant ON webhooks (tenant, id);
 
 CREATE INDEX webhooks_job ON webhooks (job_id)
 WHERE job_id IS NOT NULL;
+
+CREATE INDEX attempts_ended ON attempts (ended_at);

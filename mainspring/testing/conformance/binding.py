@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from mainspring.testing.conformance.changes import ChangeSuite
 from mainspring.testing.conformance.claiming import ClaimEffectSuite, ClaimOrderSuite, NextDueSuite
 from mainspring.testing.conformance.control import (
     CancelSuite,
@@ -69,6 +70,7 @@ EVERY_SUITE: Final[tuple[type[Suite], ...]] = (
     ReplaySuite,
     PauseSuite,
     LookSuite,
+    ChangeSuite,
     ListSuite,
     FilterSuite,
     GroupSuite,
