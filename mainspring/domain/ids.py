@@ -16,10 +16,11 @@ JOB: Final = "job"
 WORKER: Final = "wrk"
 SCHEDULE: Final = "sch"
 BACKFILL: Final = "bfl"
+OPERATION: Final = "op"
 DAG: Final = "dag"
 DAG_RUN: Final = "run"
 WEBHOOK: Final = "whk"
-PREFIXES: Final = frozenset({JOB, WORKER, SCHEDULE, BACKFILL, DAG, DAG_RUN, WEBHOOK})
+PREFIXES: Final = frozenset({JOB, WORKER, SCHEDULE, BACKFILL, OPERATION, DAG, DAG_RUN, WEBHOOK})
 
 _ALPHABET: Final = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 # Crockford's reading rules: people type O for 0 and I or L for 1, in either case.

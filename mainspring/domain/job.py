@@ -270,6 +270,15 @@ class JobView(msgspec.Struct, frozen=True, omit_defaults=True):
         """Tell whether there is a result, but in an object that was not read."""
         return self.result_ref is not None and self.result is None
 
+    @property
+    def as_stored(self) -> "JobView":
+        """Return the job without what lies in the object store."""
+        return msgspec.structs.replace(
+            self,
+            payload=self.payload if self.payload_ref is None else b"{}",
+            result=self.result if self.result_ref is None else None,
+        )
+
 
 class AttemptView(msgspec.Struct, frozen=True, omit_defaults=True):
     """One attempt of a job, open or closed."""

@@ -45,6 +45,10 @@ _ALL: Final = (
     Limit("find_jobs_max", 10_000, "Jobs that are looked at for one page of a search."),
     Limit("bulk_jobs_max", 10_000, "Jobs that one operation on a search changes."),
     Limit("bulk_scan_jobs_max", 200_000, "Jobs that one operation on a search looks at."),
+    Limit("operation_jobs_max", 1_000_000, "Jobs that one operation in the background changes."),
+    Limit("operation_preview_jobs_max", 5_000, "Jobs that the preview of an operation looks at."),
+    Limit("operation_days", 30, "How long an operation is kept after its end."),
+    Limit("operation_preview_hours", 24, "How long a preview that nobody started is kept."),
     Limit("recover_jobs_max", 200, "Attempts that one recovery step closes."),
     Limit("max_attempts_max", 1_000, "Executions of one job."),
     Limit("max_crashes_max", 100, "Process deaths that one job may cause."),
@@ -123,6 +127,10 @@ QUERY_DEPTH_MAX: Final = LIMITS["query_depth_max"].default
 FIND_JOBS_MAX: Final = LIMITS["find_jobs_max"].default
 BULK_JOBS_MAX: Final = LIMITS["bulk_jobs_max"].default
 BULK_SCAN_JOBS_MAX: Final = LIMITS["bulk_scan_jobs_max"].default
+OPERATION_JOBS_MAX: Final = LIMITS["operation_jobs_max"].default
+OPERATION_PREVIEW_JOBS_MAX: Final = LIMITS["operation_preview_jobs_max"].default
+OPERATION_DAYS: Final = LIMITS["operation_days"].default
+OPERATION_PREVIEW_HOURS: Final = LIMITS["operation_preview_hours"].default
 RECOVER_JOBS_MAX: Final = LIMITS["recover_jobs_max"].default
 MAX_ATTEMPTS_MAX: Final = LIMITS["max_attempts_max"].default
 MAX_CRASHES_MAX: Final = LIMITS["max_crashes_max"].default

@@ -6,10 +6,11 @@ from typing import Final, Protocol
 
 import msgspec
 
-from mainspring.domain.limits import LEDGER_DAYS
+from mainspring.domain.limits import LEDGER_DAYS, OPERATION_DAYS, OPERATION_PREVIEW_HOURS
 from mainspring.domain.states import JobState
 from mainspring.maintenance.files import FileSweeper
 from mainspring.ports.blobs import BlobStore
+from mainspring.ports.operations import OperationStore
 from mainspring.ports.schedules import ScheduleStore
 from mainspring.ports.store import MaintenanceStore, QueryStore
 
@@ -42,7 +43,7 @@ class Swept(msgspec.Struct, frozen=True):
     has_backlog: bool = False
 
 
-class HouseStore(MaintenanceStore, QueryStore, ScheduleStore, Protocol):
+class HouseStore(MaintenanceStore, QueryStore, ScheduleStore, OperationStore, Protocol):
     """The part of a store that housekeeping needs."""
 
 
@@ -73,8 +74,13 @@ class Housekeeping:
         retained = await self._store.apply_retention(self._keep_days, limit=limit)
         self._orphans += retained.references
         expired = await self._store.forget_expired(limit)
-        before = await self._store.now() - timedelta(days=LEDGER_DAYS)
-        fires = await self._store.forget_fires(before, limit=limit)
+        now = await self._store.now()
+        fires = await self._store.forget_fires(now - timedelta(days=LEDGER_DAYS), limit=limit)
+        operations = await self._store.forget_operations(
+            now - timedelta(days=OPERATION_DAYS),
+            now - timedelta(hours=OPERATION_PREVIEW_HOURS),
+            limit=limit,
+        )
         # Last: an object store that is away must not keep the rows from going.
         if self._orphans and self._blobs is not None:
             await self._blobs.delete(self._orphans)
@@ -83,10 +89,10 @@ class Housekeeping:
         return Swept(
             prepared,
             retained.dropped,
-            expired + fires,
+            expired + fires + operations,
             files,
             goes_on,
-            has_backlog=retained.is_partial or expired >= limit or fires >= limit,
+            has_backlog=retained.is_partial or max(expired, fires, operations) >= limit,
         )
 
     async def step(self) -> float:

@@ -30,6 +30,7 @@ from mainspring.domain.states import JobState
 from mainspring.ports.store import Beat, CancelResult, ClaimAsk, Pulse
 
 if TYPE_CHECKING:
+    from mainspring.ports.operations import OperationGateway
     from mainspring.ports.scheduling import ScheduleGateway
 
 
@@ -199,6 +200,11 @@ class ClientGateway(Protocol):
         """Return the part that is about schedules."""
         ...
 
+    @property
+    def operations(self) -> "OperationGateway":
+        """Return the part that is about operations: bulk actions that outlive their callers."""
+        ...
+
     async def submit(self, wanted: Sequence[Submission]) -> list[Accepted]:
         """Validate all, then insert all in one transaction; nothing is inserted if one is bad.
 
@@ -230,7 +236,8 @@ class ClientGateway(Protocol):
 
         The set is frozen by ``until``: pass the one of the preview. Oldest first, in batches; what
         meanwhile went on by itself is left alone. May be repeated: what was changed is eligible no
-        more, or was changed after ``until``.
+        more, or was changed after ``until``. It ends with its caller; what is to outlive that, or
+        is more than ``bulk_jobs_max``, goes through ``operations``.
         """
         ...
 

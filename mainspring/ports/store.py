@@ -37,6 +37,7 @@ from mainspring.domain.job import (
 )
 from mainspring.domain.outcome import LogLine, Progress
 from mainspring.domain.states import JobState
+from mainspring.ports.operations import OperationStore
 from mainspring.ports.schedules import ScheduleStore
 from mainspring.ports.webhooks import WebhookStore
 
@@ -458,7 +459,8 @@ class Wakeups(Protocol):
     """Hints that something happened. They may be lost, late or doubled (law 6).
 
     Topics: ``queue:NAME`` (there may be work), ``worker:HEX`` (look at your attempts),
-    ``done`` (some jobs ended), ``schedules`` (one was made or changed, or a backfill).
+    ``done`` (some jobs ended), ``schedules`` (one was made or changed, or a backfill),
+    ``operations`` (one was made or turned).
     """
 
     def announce(self, topics: Collection[str]) -> None:
@@ -479,6 +481,7 @@ class Store(
     ChangeStore,
     ScheduleStore,
     WebhookStore,
+    OperationStore,
     MaintenanceStore,
     HealthStore,
     SchemaStore,

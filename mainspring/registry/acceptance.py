@@ -67,3 +67,23 @@ def _refused(index: int, jobs: Sequence[NewJob], receipts: Sequence[Receipt]) ->
         message = f"the key {key!r} was used for {first}, with another body"
         error = SubmissionKeyReused(message, details=details | {"key": key})
     return with_index(error, index, len(jobs))
+
+
+def unused(jobs: Sequence[NewJob], receipts: Sequence[Receipt]) -> list[str]:
+    """Return references that no row names after this call.
+
+    A submission that is repeated finds in the job that it replaces what it has put there itself:
+    that is in use.
+    """
+    references: list[str | None] = []
+    named: dict[bytes, str | None] = {}
+    for job, receipt in zip(jobs, receipts, strict=True):
+        references.append(receipt.unused_ref)
+        if receipt.replaced or receipt.job_id == job.id:
+            named[receipt.job_id] = job.payload_ref
+        else:
+            references.append(job.payload_ref)
+    in_use = set(named.values())
+    return [
+        reference for reference in references if reference is not None and reference not in in_use
+    ]

@@ -15,7 +15,8 @@ from mainspring.domain.references import job_of_file, tenant_of_file
 from mainspring.ports.gateway import Accepted, ClientGateway, Submission
 from mainspring.registry.desk import FrontDesk
 from mainspring.registry.validate import with_index
-from mainspring.registry.walls import Walled, refuse_other
+from mainspring.registry.walled_operations import WalledOperations
+from mainspring.registry.walls import refuse_other
 
 
 def bound_desk(desk: ClientGateway, tenant: str) -> "BoundDesk":
@@ -33,7 +34,7 @@ class BoundDesk(FrontDesk):
     def __init__(self, desk: FrontDesk, tenant: str) -> None:
         """Serve this tenant on behalf of a desk that serves all of them."""
         super().__init__(
-            Walled(desk._store.bound(tenant), tenant),
+            WalledOperations(desk._store.bound(tenant), tenant),
             blobs=desk._blobs,
             new_id=desk._new_id,
             inline_bytes=desk._inline_bytes,

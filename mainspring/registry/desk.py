@@ -46,6 +46,7 @@ from mainspring.domain.states import FINAL, JobState
 from mainspring.ports.blobs import BlobStore
 from mainspring.ports.clock import monotonic, pause_seconds
 from mainspring.ports.gateway import Accepted, Bulk, Operation, Replayed, Submission
+from mainspring.ports.operations import Acts
 from mainspring.ports.store import (
     CancelResult,
     ControlStore,
@@ -55,12 +56,14 @@ from mainspring.ports.store import (
     Wakeups,
 )
 from mainspring.registry import finding
-from mainspring.registry.acceptance import accepted, check_count, offloaded
+from mainspring.registry.acceptance import accepted, check_count, offloaded, unused
 from mainspring.registry.coalesce import Coalescer
 from mainspring.registry.validate import Forms, check_schema, names_unknown, with_index
 from mainspring.wire.settling import settled
 
 if TYPE_CHECKING:
+    from mainspring.registry.finding import FindingStore
+    from mainspring.registry.operating import OperationDesk
     from mainspring.registry.schedule_questions import SchedulingStore
     from mainspring.registry.scheduling import ScheduleDesk
 
@@ -116,6 +119,7 @@ class FrontDesk:
         self._schedules: ScheduleDesk | None = None
         #: The tenant that this desk is bound to.
         self._only: str | None = None
+        self._operations: OperationDesk | None = None
 
     @property
     def schedules(self) -> "ScheduleDesk":
@@ -134,6 +138,21 @@ class FrontDesk:
             )
         return self._schedules
 
+    @property
+    def operations(self) -> "OperationDesk":
+        """Return the desk for operations; made when first asked for."""
+        if self._operations is None:
+            from mainspring.registry.operating import OperationDesk
+
+            self._operations = OperationDesk(
+                cast("FindingStore", self._store),
+                new_id=self._new_id,
+                handlers=self._known_handlers,
+                payload_bytes=min(self._inline_bytes or INLINE_BYTES_MAX, self._payload_bytes),
+                only=self._only,
+            )
+        return self._operations
+
     async def submit(self, wanted: Sequence[Submission]) -> list[Accepted]:
         """Validate all, then insert all, then answer."""
         check_count(wanted)
@@ -149,10 +168,10 @@ class FrontDesk:
 
     async def _forget_unused(self, jobs: Sequence[NewJob], receipts: Sequence[Receipt]) -> None:
         """Delete objects that no row will ever name: the key named another job, or replaced it."""
-        unused = _unused(jobs, receipts)
-        if unused and self._blobs is not None:
+        forgotten = unused(jobs, receipts)
+        if forgotten and self._blobs is not None:
             with suppress(MainspringError):  # the submission stands, whatever becomes of these
-                await self._blobs.delete(unused)
+                await self._blobs.delete(forgotten)
 
     async def get_job(self, job_id: bytes) -> JobView:
         """Return a job with payload and result, wherever they live."""
@@ -185,7 +204,16 @@ class FrontDesk:
 
     async def operate(self, wanted: Bulk, *, dry_run: bool, actor: str) -> Operation:
         """Do something with everything that a search finds."""
-        return await finding.operate(self._store, self, wanted, dry_run=dry_run, actor=actor)
+        return await finding.operate(
+            cast("FindingStore", self._store), self._tell, wanted, dry_run=dry_run, actor=actor
+        )
+
+    async def _tell(self, acts: Acts) -> None:
+        """Announce a batch, and delete the objects that it left without a name."""
+        if acts.topics:
+            self._store.wakeups.announce(acts.topics)
+        if acts.references and self._blobs is not None:
+            await self._blobs.delete(list(acts.references))
 
     async def list_groups(
         self, wanted: JobFilter, *, limit: int = 50, trend: Trend | None = None
@@ -218,7 +246,7 @@ class FrontDesk:
         until = monotonic() + timeout_seconds
         rest = _FIRST_POLL_SECONDS
         # Objects never change; to fetch them at each look would cost more than all the rest.
-        known = None if seen is None else _as_stored(seen)
+        known = None if seen is None else seen.as_stored
         subscription = self._store.wakeups.subscribe({"done"})
         try:
             while True:
@@ -468,33 +496,6 @@ class FrontDesk:
             self._handlers = Declared(await self._store.list_handlers())
             self._handlers_until = now + _HANDLERS_SECONDS
         return self._handlers
-
-
-def _unused(jobs: Sequence[NewJob], receipts: Sequence[Receipt]) -> list[str]:
-    """Return references that no row names after this call.
-
-    A submission that is repeated finds in the job that it replaces what it has put there itself:
-    that is in use.
-    """
-    unused: list[str | None] = []
-    named: dict[bytes, str | None] = {}
-    for job, receipt in zip(jobs, receipts, strict=True):
-        unused.append(receipt.unused_ref)
-        if receipt.replaced or receipt.job_id == job.id:
-            named[receipt.job_id] = job.payload_ref
-        else:
-            unused.append(job.payload_ref)
-    in_use = set(named.values())
-    return [reference for reference in unused if reference is not None and reference not in in_use]
-
-
-def _as_stored(shown: JobView) -> JobView:
-    """Return a job without what lies in the object store."""
-    return msgspec.structs.replace(
-        shown,
-        payload=shown.payload if shown.payload_ref is None else b"{}",
-        result=shown.result if shown.result_ref is None else None,
-    )
 
 
 def _page(limit: int) -> int:

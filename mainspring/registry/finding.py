@@ -3,8 +3,9 @@
 The store answers what it can look for; the rest is judged here, a bounded number of jobs at a time.
 """
 
-from collections.abc import AsyncIterator, Sequence
-from datetime import datetime, timedelta
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from datetime import datetime
 from typing import Final, Protocol
 
 import msgspec
@@ -18,47 +19,26 @@ from mainspring.domain.limits import (
     PAGE_ITEMS_MAX,
 )
 from mainspring.domain.names import check_choice, check_range
+from mainspring.domain.operation import ELIGIBLE, Member, Outcome, Selection, member_of
 from mainspring.domain.search import Query, parse
-from mainspring.domain.states import LIVE, JobState
 from mainspring.ports.clock import pause_seconds
 from mainspring.ports.gateway import Bulk, Operation
-from mainspring.ports.store import CancelResult, QueryStore
+from mainspring.ports.operations import Acts, Batch, OperationRecords
+from mainspring.ports.store import QueryStore, Wakeups
 
 _SAMPLE_JOBS: Final = 5
-_TICK: Final = timedelta(microseconds=1)
-_DEAD: Final = frozenset({JobState.DEAD})
-_WAITING: Final = frozenset({JobState.SCHEDULED, JobState.RETRYING})
-#: What each action can change; other jobs that match are left out of it.
-ELIGIBLE: Final = {
-    "replay": _DEAD,
-    "purge": _DEAD,
-    "retry": _WAITING | _DEAD,
-    "cancel": LIVE,
-}
 
 
-class Hands(Protocol):
-    """What an operation is done with: the desk's own actions on a few jobs."""
+class FindingStore(QueryStore, OperationRecords, Protocol):
+    """What is looked through, and what changes what is found."""
 
-    async def cancel(
-        self, job_ids: Sequence[bytes], *, reason: str = "", force: bool = False, actor: str
-    ) -> list[CancelResult]:
-        """Cancel jobs."""
+    @property
+    def wakeups(self) -> Wakeups:
+        """Return the hints of this store."""
         ...
 
-    async def run_now(self, job_ids: Sequence[bytes], *, actor: str) -> list[bytes]:
-        """Make waiting jobs due now."""
-        ...
 
-    async def replay(
-        self, job_ids: Sequence[bytes], *, payload: bytes | None = None, actor: str
-    ) -> list[bytes]:
-        """Bring dead letters back."""
-        ...
-
-    async def purge(self, job_ids: Sequence[bytes], *, actor: str) -> int:
-        """Delete dead letters for good."""
-        ...
+Tell = Callable[[Acts], Awaitable[None]]
 
 
 async def find(store: QueryStore, text: str, *, limit: int, before: bytes | None) -> Page:
@@ -70,7 +50,7 @@ async def find(store: QueryStore, text: str, *, limit: int, before: bytes | None
     items: list[JobView] = []
     scanned = 0
     last: bytes | None = None
-    async for job in _scan(store, query, query.pushdown(), before):
+    async for job in scan(store, query, query.pushdown(), before):
         if len(items) == limit or scanned == FIND_JOBS_MAX:
             return Page(tuple(items), last)
         scanned += 1
@@ -81,47 +61,44 @@ async def find(store: QueryStore, text: str, *, limit: int, before: bytes | None
 
 
 async def operate(
-    store: QueryStore, hands: Hands, wanted: Bulk, *, dry_run: bool, actor: str
+    store: FindingStore, tell: Tell, wanted: Bulk, *, dry_run: bool, actor: str
 ) -> Operation:
-    """Say what an operation would change, and unless it is a dry run change it, oldest first."""
+    """Say what an operation would change, and unless it is a dry run change it, oldest first.
+
+    ``tell`` is handed each batch that was committed.
+    """
     action = check_choice("action", wanted.action, tuple(ELIGIBLE))
     check_range("limit", wanted.limit, 1, BULK_JOBS_MAX)
-    if wanted.rate is not None and not 0 < wanted.rate < float("inf"):
-        raise InvalidInput(f"rate: {wanted.rate!r} is not more than zero jobs a second")
-    if not wanted.query.strip():
-        # What a list may mean by it, everything, would be an accident here.
-        raise InvalidInput("query: it is empty", hint="name what is meant: state:dead, kind:charge")
+    check_rate(wanted.rate)
+    refuse_everything(wanted.query)
     now = await store.now()
     query = parse(wanted.query, now)
     until = wanted.until or now
     found, capped = await _frozen(store, query, action, until, wanted.limit)
-    states: dict[JobState, int] = {}
-    for _, state in found.jobs:
-        states[state] = states.get(state, 0) + 1
     operation = Operation(
         action=action,
         query=str(query),
         until=until,
-        matched=len(found.jobs),
+        matched=len(found.members),
         capped=capped,
-        states=states,
+        states=dict(Counter(member.state for member in found.members)),
         sample=tuple(found.sample),
     )
     if dry_run:
         return operation
-    changed = await _carry_out(store, hands, found.jobs[::-1], wanted, actor)
+    changed = await _carry_out(store, tell, found.members[::-1], wanted, actor)
     return msgspec.structs.replace(operation, changed=tuple(changed), dry_run=False)
 
 
 class _Found:
-    """What an operation is about: ids with states, newest first, and the first few whole."""
+    """What an operation is about: members, newest first, and the first few whole."""
 
     def __init__(self) -> None:
-        self.jobs: list[tuple[bytes, JobState]] = []
+        self.members: list[Member] = []
         self.sample: list[JobView] = []
 
     def take(self, job: JobView) -> None:
-        self.jobs.append((job.id, job.state))
+        self.members.append(member_of(job))
         if len(self.sample) < _SAMPLE_JOBS:
             self.sample.append(job)
 
@@ -131,76 +108,61 @@ async def _frozen(
 ) -> tuple[_Found, bool]:
     """Return what matched at an instant and can be changed, and whether there may be more."""
     found = _Found()
-    eligible = ELIGIBLE[action]
-    pushdown = query.pushdown()
-    states = pushdown.states & eligible if pushdown.states else eligible
-    if not states:
+    selection = Selection(action, query, until, None)
+    if selection.is_empty:
         return found, False
-    after = until + _TICK
-    narrowed = msgspec.structs.replace(
-        pushdown,
-        states=states,
-        created_before=min(pushdown.created_before or after, after),
-    )
     scanned = 0
-    async for job in _scan(store, query, narrowed, None):
+    async for job in scan(store, query, selection.filter, None):
         if scanned == BULK_SCAN_JOBS_MAX:
             return found, True
         scanned += 1
-        is_later = job.finished_at is not None and job.finished_at > until
-        if job.state not in states or is_later or not query.matches(job):
+        if not selection.admits(job):
             continue
-        if len(found.jobs) == limit:
+        if len(found.members) == limit:
             return found, True
         found.take(job)
     return found, False
 
 
 async def _carry_out(
-    store: QueryStore,
-    hands: Hands,
-    jobs: Sequence[tuple[bytes, JobState]],
-    wanted: Bulk,
-    actor: str,
+    store: OperationRecords, tell: Tell, members: Sequence[Member], wanted: Bulk, actor: str
 ) -> list[bytes]:
     """Change jobs in batches, no faster than asked."""
     size = PAGE_ITEMS_MAX
     if wanted.rate is not None:
         size = max(1, min(size, int(wanted.rate)))
     changed: list[bytes] = []
-    for begin in range(0, len(jobs), size):
+    for begin in range(0, len(members), size):
         if begin and wanted.rate is not None:
             await pause_seconds(size / wanted.rate)
-        changed += await _change(store, hands, jobs[begin : begin + size], wanted, actor)
+        batch = Batch(
+            action=wanted.action,
+            members=tuple(members[begin : begin + size]),
+            reason=wanted.reason,
+            force=wanted.force,
+        )
+        acts = await store.act(batch, actor=actor)
+        await tell(acts)
+        changed += [each.job_id for each in acts.members if each.outcome is Outcome.CHANGED]
     return changed
 
 
-async def _change(
-    store: QueryStore,
-    hands: Hands,
-    jobs: Sequence[tuple[bytes, JobState]],
-    wanted: Bulk,
-    actor: str,
-) -> list[bytes]:
-    ids = [job_id for job_id, _ in jobs]
-    if wanted.action == "cancel":
-        results = await hands.cancel(ids, reason=wanted.reason, force=wanted.force, actor=actor)
-        return [result.job_id for result in results if result.changed]
-    if wanted.action == "purge":
-        await hands.purge(ids, actor=actor)
-        left = await store.get_states(ids)
-        return [job_id for job_id in ids if job_id not in left]
-    dead = [job_id for job_id, state in jobs if state is JobState.DEAD]
-    waiting = [job_id for job_id, state in jobs if state is not JobState.DEAD]
-    done = set(await hands.run_now(waiting, actor=actor)) if waiting else set()
-    done |= set(await hands.replay(dead, actor=actor)) if dead else set()
-    return [job_id for job_id in ids if job_id in done]
+def check_rate(rate: float | None) -> None:
+    """Refuse a rate at which nothing, or not even all, would ever be changed."""
+    if rate is not None and not 0 < rate < float("inf"):
+        raise InvalidInput(f"rate: {rate!r} is not more than zero jobs a second")
 
 
-async def _scan(
+def refuse_everything(query: str) -> None:
+    """Refuse an empty search: what a list may mean by it would be an accident here."""
+    if not query.strip():
+        raise InvalidInput("query: it is empty", hint="name what is meant: state:dead, kind:charge")
+
+
+async def scan(
     store: QueryStore, query: Query, wanted: JobFilter, before: bytes | None
 ) -> AsyncIterator[JobView]:
-    """Yield what the store finds, newest first, a page at a time."""
+    """Yield what a store finds, newest first, a page at a time."""
     if query.is_impossible:
         return
     while True:

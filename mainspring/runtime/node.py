@@ -15,6 +15,8 @@ from mainspring.dispatcher.judgement import Judge
 from mainspring.dispatcher.recovery import Recovery
 from mainspring.domain.declared import Declared
 from mainspring.domain.limits import RECOVER_JOBS_MAX
+from mainspring.maintenance.operations import TOPICS as OPERATION_TOPICS
+from mainspring.maintenance.operations import Carrying
 from mainspring.maintenance.retention import Housekeeping
 from mainspring.ports.clock import monotonic
 from mainspring.ports.entropy import new_job_id, roll
@@ -179,15 +181,20 @@ async def _do(
 
 
 async def _maintain(store: Store, settings: Settings, stopping: asyncio.Event) -> None:
-    """Recover and clean."""
+    """Recover, clean, and carry operations on."""
     blobs = open_blobs(settings)
+    hints = store.wakeups.subscribe(OPERATION_TOPICS)
     try:
         house = Housekeeping(store, blobs=blobs, keep_days=keep_days(settings))
         recovering = _Recovering(store, Recovery(store, store.wakeups, Judge(dice(), blobs)))
+        carrying = Carrying(store, blobs=blobs)
         async with asyncio.TaskGroup() as group:
             group.create_task(run_role("recovery", recovering.step, stopping))
             group.create_task(run_role("housekeeping", house.step, stopping))
+            running = run_role("operations", carrying.step, stopping, ear=lambda: Ear(hints))
+            group.create_task(running)
     finally:
+        hints.close()
         if blobs is not None:
             await blobs.close()
 

@@ -1,4 +1,4 @@
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -33,26 +33,8 @@ _SLACK_DAYS = 8
 
 
 @pytest.fixture
-def clock() -> SettableClock:
-    return SettableClock()
-
-
-@pytest.fixture
 def blobs(tmp_path: Path) -> LocalBlobs:
     return LocalBlobs(str(tmp_path / "blobs"))
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-async def store(request: pytest.FixtureRequest, clock: SettableClock) -> AsyncIterator[Store]:
-    opened: Store
-    if request.param == "sqlite":
-        opened = await open_sqlite(":memory:", clock=clock)
-    else:
-        database: MakeDatabase = request.getfixturevalue("database")
-        opened = await open_postgres(database(), clock=clock)
-    await opened.migrate(phase="all")
-    yield opened
-    await opened.close()
 
 
 async def finish_with_result(store: Store, blobs: LocalBlobs, key: str) -> bytes:

@@ -1,6 +1,6 @@
 """People and clients change what is under way. Every change is written into the audit with it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -31,21 +31,12 @@ class Control(Part):
         if not job_ids:
             return []
         at = self._at()
-        ids = sorted(set(job_ids))
-        values: dict[str, object] = {
-            "at": at, "ids": ids, "forced_ids": ids if force else (), "reason": keepable(reason),
-        }  # fmt: skip
 
         async def work(connection: Connection) -> dict[bytes, CancelResult]:
-            found = {
-                row["id"]: CancelResult(
-                    row["id"], JobState(row["state"]), row["changed"], row["worker_id"]
-                )
-                for row in await connection.fetch(_CANCEL.text, *bind(_CANCEL, values))
-            }
+            found = await cancel_jobs(connection, at, job_ids, reason=reason, force=force)
             changed = [job_id for job_id, result in found.items() if result.changed]
             detail: dict[str, object] = {"reason": reason, "force": force}
-            await _audit_jobs(connection, at, actor, "cancel", dict.fromkeys(changed, detail))
+            await audit_jobs(connection, at, actor, "cancel", dict.fromkeys(changed, detail))
             missing = [job_id for job_id in job_ids if job_id not in found]
             if missing:
                 sought: dict[str, object] = {"ids": missing, "finished_after": None}
@@ -61,16 +52,13 @@ class Control(Part):
         if not job_ids:
             return []
         at = self._at()
-        values: dict[str, object] = {"at": at, "ids": sorted(set(job_ids))}
 
         async def work(connection: Connection) -> set[bytes]:
-            rows = await connection.fetch(_RUN_NOW.text, *bind(_RUN_NOW, values))
-            moved: set[bytes] = {row["id"] for row in rows}
-            await _audit_jobs(connection, at, actor, "run_now", {job_id: {} for job_id in moved})
+            moved = await run_jobs_now(connection, at, job_ids)
+            await audit_jobs(connection, at, actor, "run_now", {job_id: {} for job_id in moved})
             return moved
 
-        moved = await self._pools.general.transaction(work)
-        return _in_order(job_ids, moved)
+        return _in_order(job_ids, await self._pools.general.transaction(work))
 
     async def replay(
         self, job_ids: Sequence[bytes], *, payload: bytes | None, actor: str
@@ -79,16 +67,10 @@ class Control(Part):
             return []
         at = self._at()
         text = None if payload is None else payload.decode()
-        values: dict[str, object] = {"at": at, "ids": sorted(set(job_ids)), "payload": text}
 
         async def work(connection: Connection) -> set[bytes]:
-            rows = await connection.fetch(_REPLAY.text, *bind(_REPLAY, values))
-            details: dict[bytes, dict[str, object]] = {row["id"]: {} for row in rows}
-            if payload is not None:
-                for row in rows:
-                    old = {"payload": row["payload"], "payload_ref": row["payload_ref"]}
-                    details[row["id"]] = {"replaced": old}
-            await _audit_jobs(connection, at, actor, "replay", details)
+            details = await replay_jobs(connection, at, job_ids, text)
+            await audit_jobs(connection, at, actor, "replay", details)
             return set(details)
 
         return _in_order(job_ids, await self._pools.general.transaction(work))
@@ -97,13 +79,11 @@ class Control(Part):
         if not job_ids:
             return []
         at = self._at()
-        values: dict[str, object] = {"ids": sorted(set(job_ids))}
 
         async def work(connection: Connection) -> list[str]:
-            rows = await connection.fetch(_PURGE.text, *bind(_PURGE, values))
-            details: dict[bytes, dict[str, object]] = {row["id"]: {} for row in rows}
-            await _audit_jobs(connection, at, actor, "purge", details)
-            return [ref for row in rows for ref in (row[1], row[2]) if ref is not None]
+            purged = await purge_jobs(connection, job_ids)
+            await audit_jobs(connection, at, actor, "purge", {job_id: {} for job_id in purged})
+            return [reference for references in purged.values() for reference in references]
 
         return await self._pools.general.transaction(work)
 
@@ -123,7 +103,7 @@ class Control(Part):
             turned = await connection.fetch(statement.text, *bind(statement, values))
             if turned:
                 detail: dict[str, object] = {"reason": reason} if reason else {}
-                await _audit(connection, at, actor, statement.name, {queue: detail})
+                await audit_all(connection, at, actor, statement.name, {queue: detail})
             return bool(turned)
 
         return await self._pools.general.transaction(work)
@@ -133,24 +113,77 @@ def _in_order(asked: Sequence[bytes], done: set[bytes]) -> list[bytes]:
     return [each for each in dict.fromkeys(asked) if each in done]
 
 
-async def _audit_jobs(
+async def cancel_jobs(
+    connection: Connection,
+    at: datetime | None,
+    job_ids: Sequence[bytes],
+    *,
+    reason: str,
+    force: bool,
+) -> dict[bytes, CancelResult]:
+    """Cancel live jobs; tell of each that was found."""
+    ids = sorted(set(job_ids))
+    values: dict[str, object] = {
+        "at": at, "ids": ids, "forced_ids": ids if force else (), "reason": keepable(reason),
+    }  # fmt: skip
+    return {
+        row["id"]: CancelResult(row["id"], JobState(row["state"]), row["changed"], row["worker_id"])
+        for row in await connection.fetch(_CANCEL.text, *bind(_CANCEL, values))
+    }
+
+
+async def run_jobs_now(
+    connection: Connection, at: datetime | None, job_ids: Sequence[bytes]
+) -> set[bytes]:
+    """Make waiting jobs due; return those that were not."""
+    values: dict[str, object] = {"at": at, "ids": sorted(set(job_ids))}
+    return {row["id"] for row in await connection.fetch(_RUN_NOW.text, *bind(_RUN_NOW, values))}
+
+
+async def replay_jobs(
+    connection: Connection, at: datetime | None, job_ids: Sequence[bytes], payload: str | None
+) -> dict[bytes, dict[str, object]]:
+    """Bring dead jobs back; return what the audit is to say of each."""
+    values: dict[str, object] = {"at": at, "ids": sorted(set(job_ids)), "payload": payload}
+    rows = await connection.fetch(_REPLAY.text, *bind(_REPLAY, values))
+    if payload is None:
+        return {row["id"]: {} for row in rows}
+    return {
+        row["id"]: {"replaced": {"payload": row["payload"], "payload_ref": row["payload_ref"]}}
+        for row in rows
+    }
+
+
+async def purge_jobs(connection: Connection, job_ids: Sequence[bytes]) -> dict[bytes, list[str]]:
+    """Delete dead jobs; return the references of each that no row names any more."""
+    values: dict[str, object] = {"ids": sorted(set(job_ids))}
+    rows = await connection.fetch(_PURGE.text, *bind(_PURGE, values))
+    return {
+        row["id"]: [each for each in (row["payload_ref"], row["result_ref"]) if each is not None]
+        for row in rows
+    }
+
+
+async def audit_jobs(
     connection: Connection,
     at: datetime | None,
     actor: str,
     action: str,
-    details: dict[bytes, dict[str, object]],
+    details: Mapping[bytes, Mapping[str, object]],
 ) -> None:
+    """Write into the audit what was done with each job."""
     named = {show_job(job_id): detail for job_id, detail in details.items()}
-    await _audit(connection, at, actor, action, named)
+    await audit_all(connection, at, actor, action, named)
 
 
-async def _audit(
+async def audit_all(
     connection: Connection,
     at: datetime | None,
     actor: str,
     action: str,
-    details: dict[str, dict[str, object]],
+    details: Mapping[str, Mapping[str, object]],
 ) -> None:
+    """Write into the audit what was done with each of several things."""
     if details:
         lines = {subject: json_text(detail) for subject, detail in details.items()}
         ask = audit(at, actor, action, lines)

@@ -1,6 +1,6 @@
 """Looking. Plain reads: no row is held, and nothing a claim may want is in the way."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -23,7 +23,7 @@ from mainspring.domain.states import FINAL, JobState
 from mainspring.store.postgres import rows
 from mainspring.store.postgres.part import Part
 from mainspring.store.postgres.pool import load
-from mainspring.store.statements import Statement
+from mainspring.store.statements import Ask, Statement
 
 _NOW: Final = load("now")
 _GET_JOB: Final = load("get_job")
@@ -82,20 +82,9 @@ class Queries(Part):
         return rows_found
 
     async def list_jobs(self, wanted: JobFilter, *, limit: int, before: bytes | None) -> Page:
-        bounds = [each for each in (before, wanted.id_before) if each is not None]
-        by_finish = wanted.finished_after is not None or wanted.finished_before is not None
-        values = _filter(wanted) | {
-            "at": self._at(),
-            "live": not by_finish and not (wanted.states and wanted.states <= FINAL),
-            "final": not wanted.states or bool(wanted.states & FINAL),
-            "before": min(bounds, default=None),
-            "states": [state.value for state in wanted.states] or None,
-            "row_limit": limit + 1,
-        }
-        found = await self._pools.general.fetch(_LIST_JOBS, values, changes=False)
-        items = tuple(rows.job_view(row) for row in found[:limit])
-        more = len(found) > limit and bool(items)
-        return Page(items, items[-1].id if more else None)
+        asked = page_ask(wanted, self._at(), limit=limit, before=before)
+        found = await self._pools.general.fetch(asked.statement, asked.values, changes=False)
+        return page_of(found, limit)
 
     async def list_groups(
         self, wanted: JobFilter, *, trend: Trend, limit: int
@@ -149,6 +138,28 @@ class Queries(Part):
         values: dict[str, object] = {"at": self._at(), "tenant": tenant}
         found = await self._pools.general.fetch(_COUNT_STATES, values, changes=False)
         return {JobState(row["state"]): row["jobs"] for row in found}
+
+
+def page_ask(wanted: JobFilter, at: datetime | None, *, limit: int, before: bytes | None) -> Ask:
+    """Return what lists one page of jobs."""
+    bounds = [each for each in (before, wanted.id_before) if each is not None]
+    by_finish = wanted.finished_after is not None or wanted.finished_before is not None
+    values = _filter(wanted) | {
+        "at": at,
+        "live": not by_finish and not (wanted.states and wanted.states <= FINAL),
+        "final": not wanted.states or bool(wanted.states & FINAL),
+        "before": min(bounds, default=None),
+        "states": [state.value for state in wanted.states] or None,
+        "row_limit": limit + 1,
+    }
+    return Ask(_LIST_JOBS, values)
+
+
+def page_of(found: Sequence[asyncpg.Record], limit: int) -> Page:
+    """Return the page that rows make; one more than asked tells that there is another."""
+    items = tuple(rows.job_view(row) for row in found[:limit])
+    more = len(found) > limit and bool(items)
+    return Page(items, items[-1].id if more else None)
 
 
 def _filter(wanted: JobFilter) -> dict[str, object]:

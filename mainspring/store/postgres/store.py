@@ -11,6 +11,7 @@ from mainspring.store.postgres.failures import shown_address, unreadable_address
 from mainspring.store.postgres.health import Health
 from mainspring.store.postgres.ledger import Ledger
 from mainspring.store.postgres.maintenance import Maintenance
+from mainspring.store.postgres.operating import Operating
 from mainspring.store.postgres.part import Pools
 from mainspring.store.postgres.pool import Options, Pool
 from mainspring.store.postgres.queries import Queries
@@ -32,6 +33,7 @@ class PostgresStore(
     Ledger,
     Backfilling,
     Webhooks,
+    Operating,
     Maintenance,
     Health,
     Schema,

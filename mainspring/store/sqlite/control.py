@@ -28,7 +28,7 @@ class Control(Part):
                 results += cancel_jobs(unit, part, reason, force=force)
             detail = {"reason": reason, "force": force}
             changed = [result.job_id for result in results if result.changed]
-            _audit_jobs(unit, actor, "cancel", dict.fromkeys(changed, detail))
+            audit_jobs(unit, actor, "cancel", dict.fromkeys(changed, detail))
             by_id = {result.job_id: result for result in results}
             return [by_id[job_id] for job_id in job_ids]
 
@@ -36,14 +36,9 @@ class Control(Part):
 
     async def run_now(self, job_ids: Sequence[bytes], *, actor: str) -> list[bytes]:
         def work(unit: Unit) -> list[bytes]:
-            values = {
-                "ids": pack(job_ids),
-                "positions": positions(len(job_ids)),
-                "now": unit.now_us,
-            }
-            changed = {row[0] for row in unit.rows("run_now", values)}
+            changed = run_jobs_now(unit, job_ids)
             found = [job_id for job_id in dict.fromkeys(job_ids) if job_id in changed]
-            _audit_jobs(unit, actor, "run_now", {job_id: {} for job_id in found})
+            audit_jobs(unit, actor, "run_now", {job_id: {} for job_id in found})
             return found
 
         return await self._engine.write(work) if job_ids else []
@@ -52,33 +47,17 @@ class Control(Part):
         self, job_ids: Sequence[bytes], *, payload: bytes | None, actor: str
     ) -> list[bytes]:
         def work(unit: Unit) -> list[bytes]:
-            found = _find_dead(unit, job_ids)
-            ids = list(found)
-            if not ids:
-                return ids
-            unit.change_ids("keep_last_attempts", ids)
-            unit.change_ids("revive_jobs", ids, payload=text(payload), now=unit.now_us)
-            unit.change_ids("delete_history", ids)
-            unit.change_ids("reopen_fires", ids)
-            replaced = {} if payload is None else found
-            details: dict[bytes, object] = {
-                job_id: {"replaced": dict(zip(("payload", "payload_ref"), row[1:3], strict=True))}
-                for job_id, row in replaced.items()
-            }
-            _audit_jobs(unit, actor, "replay", {job_id: {} for job_id in ids} | details)
-            return ids
+            details = replay_jobs(unit, job_ids, text(payload))
+            audit_jobs(unit, actor, "replay", details)
+            return list(details)
 
         return await self._engine.write(work) if job_ids else []
 
     async def purge(self, job_ids: Sequence[bytes], *, actor: str) -> list[str]:
         def work(unit: Unit) -> list[str]:
-            found = _find_dead(unit, job_ids)
-            ids = list(found)
-            if ids:
-                forget_jobs(unit, ids)
-                _audit_jobs(unit, actor, "purge", {job_id: {} for job_id in ids})
-            references = [reference for row in found.values() for reference in row[2:4]]
-            return [reference for reference in references if reference is not None]
+            purged = purge_jobs(unit, job_ids)
+            audit_jobs(unit, actor, "purge", {job_id: {} for job_id in purged})
+            return [reference for references in purged.values() for reference in references]
 
         return await self._engine.write(work) if job_ids else []
 
@@ -139,6 +118,43 @@ def cancel_jobs(
     return results
 
 
+def run_jobs_now(unit: Unit, job_ids: Sequence[bytes]) -> set[bytes]:
+    """Make waiting jobs due; return those that were not."""
+    values = {"ids": pack(job_ids), "positions": positions(len(job_ids)), "now": unit.now_us}
+    return {row[0] for row in unit.rows("run_now", values)}
+
+
+def replay_jobs(
+    unit: Unit, job_ids: Sequence[bytes], payload: str | None
+) -> dict[bytes, dict[str, object]]:
+    """Bring dead jobs back; return what the audit is to say of each."""
+    found = _find_dead(unit, job_ids)
+    ids = list(found)
+    if not ids:
+        return {}
+    unit.change_ids("keep_last_attempts", ids)
+    unit.change_ids("revive_jobs", ids, payload=payload, now=unit.now_us)
+    unit.change_ids("delete_history", ids)
+    unit.change_ids("reopen_fires", ids)
+    if payload is None:
+        return {job_id: {} for job_id in ids}
+    return {
+        job_id: {"replaced": dict(zip(("payload", "payload_ref"), row[1:3], strict=True))}
+        for job_id, row in found.items()
+    }
+
+
+def purge_jobs(unit: Unit, job_ids: Sequence[bytes]) -> dict[bytes, list[str]]:
+    """Delete dead jobs; return the references of each that no row names any more."""
+    found = _find_dead(unit, job_ids)
+    if found:
+        forget_jobs(unit, list(found))
+    return {
+        job_id: [reference for reference in row[2:4] if reference is not None]
+        for job_id, row in found.items()
+    }
+
+
 def _end(unit: Unit, ids: Sequence[bytes], attempt_state: AttemptState | None, reason: str) -> None:
     if not ids:
         return
@@ -171,7 +187,8 @@ def forget_jobs(unit: Unit, ids: Sequence[bytes]) -> None:
         unit.change_ids(name, ids)
 
 
-def _audit_jobs(unit: Unit, actor: str, action: str, details: Mapping[bytes, object]) -> None:
+def audit_jobs(unit: Unit, actor: str, action: str, details: Mapping[bytes, object]) -> None:
+    """Write down what was done with each job."""
     audit(unit, actor, action, [(show_job(job_id), told) for job_id, told in details.items()])
 
 

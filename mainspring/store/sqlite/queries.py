@@ -71,7 +71,7 @@ class Queries(Part):
         return await self._engine.read(work) if job_ids else {}
 
     async def list_jobs(self, wanted: JobFilter, *, limit: int, before: bytes | None) -> Page:
-        return await self._engine.read(lambda unit: _page(unit, wanted, limit, before))
+        return await self._engine.read(lambda unit: find_page(unit, wanted, limit, before))
 
     async def list_groups(
         self, wanted: JobFilter, *, trend: Trend, limit: int
@@ -172,7 +172,7 @@ def _change(row: Row) -> Change:
     )
 
 
-def _page(unit: Unit, wanted: JobFilter, limit: int, before: bytes | None) -> Page:
+def find_page(unit: Unit, wanted: JobFilter, limit: int, before: bytes | None) -> Page:
     """Merge live and final jobs; one row more than asked tells whether there is a next page."""
     bounds = [each for each in (before, wanted.id_before) if each is not None]
     ended_only = wanted.finished_after is not None or wanted.finished_before is not None

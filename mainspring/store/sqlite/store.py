@@ -12,6 +12,7 @@ from mainspring.store.sqlite.engine import Engine
 from mainspring.store.sqlite.health import Health
 from mainspring.store.sqlite.ledger import Ledger
 from mainspring.store.sqlite.maintenance import Maintenance
+from mainspring.store.sqlite.operating import Operating
 from mainspring.store.sqlite.queries import Queries
 from mainspring.store.sqlite.schedules import Schedules
 from mainspring.store.sqlite.schema import Schema
@@ -32,6 +33,7 @@ class SqliteStore(
     Backfills,
     Webhooks,
     Control,
+    Operating,
     Queries,
     Maintenance,
     Health,

@@ -37,6 +37,8 @@ pytest.register_assert_rewrite(
             "machine",
             "model",
             "maintenance",
+            "operations",
+            "operations_members",
             "pulses",
             "queries",
             "recovery",

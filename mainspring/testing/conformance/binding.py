@@ -13,6 +13,8 @@ from mainspring.testing.conformance.control import (
 from mainspring.testing.conformance.fence import FenceSuite
 from mainspring.testing.conformance.groups import FilterSuite, GroupSuite
 from mainspring.testing.conformance.maintenance import MaintenanceSuite
+from mainspring.testing.conformance.operations import ActSuite, OperationSuite
+from mainspring.testing.conformance.operations_members import DecidingSuite, FreezeSuite
 from mainspring.testing.conformance.pulses import LogSuite, PulseSuite
 from mainspring.testing.conformance.queries import ListSuite, LookSuite, QueueSuite
 from mainspring.testing.conformance.recovery import HeldBySuite, RecoverySuite
@@ -97,6 +99,10 @@ EVERY_SUITE: Final[tuple[type[Suite], ...]] = (
     NoticeSuite,
     TenantSuite,
     TenantWorkerSuite,
+    ActSuite,
+    OperationSuite,
+    FreezeSuite,
+    DecidingSuite,
 )
 
 

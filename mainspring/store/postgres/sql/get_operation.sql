@@ -1,0 +1,2 @@
+SELECT record FROM mainspring.operations
+WHERE id = :id::uuid;

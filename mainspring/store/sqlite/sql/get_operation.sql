@@ -1,0 +1,2 @@
+SELECT record FROM operations
+WHERE id = :id;
