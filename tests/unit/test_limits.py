@@ -19,6 +19,10 @@ _UNITS |= {
     "schedules",
     "failures",
     "findings",
+    "filters",
+    "webhooks",
+    "elements",
+    "second",  # so many in each
 }
 _COUNTED_BY_THEIR_NAME = {"payload_depth_max", "payload_elements_max"}
 _COUNTED_BY_THEIR_NAME |= {"max_attempts_max", "max_crashes_max", "query_depth_max"}
