@@ -60,11 +60,12 @@ def explain(key: str, /, *, options: Given) -> None:
     layers = options.layers()
     row = BY_KEY[known]
     found = [
-        {"source": item.source, "value": _safe(item.value)} for item in layers.candidates(known)
+        {"source": item.source, "value": _safe(known, item.value)}
+        for item in layers.candidates(known)
     ]
     record: Record = {
         "key": known,
-        "value": _safe(layers.value(known)),
+        "value": _safe(known, layers.value(known)),
         "source": found[0]["source"],
         "environment": row.environment,
         "meaning": row.meaning,
@@ -98,9 +99,15 @@ def _rows(options: Options) -> list[Shown]:
         first = layers.candidates(row.key)[0]
         is_default = first.source == "default"
         value = layers.value(row.key) or (first.value if is_default else "")
-        rows.append(Shown(row.key, _safe(value), first.source, row.meaning, is_default))
+        rows.append(Shown(row.key, _safe(row.key, value), first.source, row.meaning, is_default))
     return rows
 
 
-def _safe(value: str | int) -> str | int:
-    return without_password(value) if isinstance(value, str) else value
+def _safe(key: str, value: str | int) -> str | int:
+    if not isinstance(value, str):
+        return value
+    if key == "key" and value:
+        # Its beginning is its name, in lists and in the audit; what follows opens doors.
+        name, _, secret = value.rpartition("_")
+        return f"{name}_..." if name and secret else "..."
+    return without_password(value)

@@ -6,10 +6,10 @@ from typing import Final, Protocol
 
 import msgspec
 
+from mainspring.dispatcher.adoption import Adoption
 from mainspring.dispatcher.judgement import Dice, Judge
 from mainspring.dispatcher.recovery import Recovery, announce
 from mainspring.dispatcher.texts import storable_line, storable_progress
-from mainspring.dispatcher.unanswered import Unanswered
 from mainspring.dispatcher.watermarks import Watermarks
 from mainspring.domain.declared import Declared
 from mainspring.domain.errors import (
@@ -20,11 +20,12 @@ from mainspring.domain.errors import (
     OutcomeUnknown,
 )
 from mainspring.domain.ids import created_at, show_attempt
-from mainspring.domain.job import Claimed, HandlerInfo, NewSession, Settlement
+from mainspring.domain.job import Claimed, HandlerInfo, Held, NewSession, Settlement
 from mainspring.domain.limits import CLAIM_JOBS_MAX, INLINE_BYTES_MAX
 from mainspring.domain.outcome import LogLine, Progress, Report
 from mainspring.domain.references import file_key
 from mainspring.domain.schedule import FireOf
+from mainspring.policies.unanswered import Unanswered
 from mainspring.ports.blobs import BlobStore
 from mainspring.ports.store import (
     Beat,
@@ -73,9 +74,15 @@ class LocalGateway:
         dice: Dice,
         monotonic: Callable[[], float],
         inline_bytes: int = INLINE_BYTES_MAX,
+        adoption: Adoption | None = None,
     ) -> None:
-        """Judge with these dice; keep results over ``inline_bytes`` in ``blobs``."""
+        """Judge with these dice; keep results over ``inline_bytes`` in ``blobs``.
+
+        With an ``adoption`` it stands for a process elsewhere, whose attempts may have been handed
+        out by another one of its kind; the store and the object store are then somebody else's.
+        """
         self._store = store
+        self._adoption = adoption
         self._blobs = blobs
         self._judge = Judge(dice, blobs, inline_bytes=inline_bytes)
         self._recovery = Recovery(store, store.wakeups, self._judge)
@@ -83,9 +90,9 @@ class LocalGateway:
         self._unanswered = Unanswered(monotonic)
         self._monotonic = monotonic
         #: What this process claimed and has not settled: the facts that a judgement needs.
-        self._claimed: dict[tuple[bytes, int], Claimed] = {}
+        self._claimed: dict[tuple[bytes, int], Claimed | Held] = {}
         #: What it settled lately, oldest first.
-        self._settled: dict[tuple[bytes, int], Claimed] = {}
+        self._settled: dict[tuple[bytes, int], Claimed | Held] = {}
         self._kinds: tuple[str, ...] = ()
         self._handlers = Declared()
         self._handlers_until = float("-inf")
@@ -127,8 +134,11 @@ class LocalGateway:
         if now - self._recover_at >= _RECOVER_SECONDS:
             self._recover_at = now
             await self._recovery.step(await self._known_handlers())
+        if ask.holding is not None:
+            await self._hand_back_all_but(ask, frozenset(ask.holding))
         if self._unanswered.is_look_due():
-            await self._hand_back_unseen(ask)
+            await self._hand_back_all_but(ask, self._claimed)
+            self._unanswered.looked()
         lanes = self._watermarks.apply(ask.lanes)
         limit = min(ask.limit, CLAIM_JOBS_MAX)
         try:
@@ -136,7 +146,9 @@ class LocalGateway:
                 msgspec.structs.replace(ask, lanes=lanes, limit=limit)
             )
         except OutcomeUnknown:
-            self._unanswered.note()
+            if self._adoption is None:
+                self._unanswered.note()
+            # A process elsewhere knows best what it has; it says so when it asks again.
             raise
         self._watermarks.learn(ask.lanes, claimed)
         self._vain_waits = 0 if claimed else self._vain_waits
@@ -155,12 +167,11 @@ class LocalGateway:
             return [_unread(job) for job in claimed]
         return [msgspec.structs.replace(job, fire=fires.get(job.job_id)) for job in claimed]
 
-    async def _hand_back_unseen(self, ask: ClaimAsk) -> None:
+    async def _hand_back_all_but(self, ask: ClaimAsk, seen: Collection[tuple[bytes, int]]) -> None:
         """Hand back what the store says this child holds, but no answer ever brought."""
         held = await self._store.held_by(ask.worker_id, ask.child)
-        unseen = [job for job in held if (job.job_id, job.attempt) not in self._claimed]
+        unseen = [job for job in held if (job.job_id, job.attempt) not in seen]
         await self._recovery.hand_back(unseen, await self._known_handlers())
-        self._unanswered.looked()
 
     async def payload(self, claimed: Claimed) -> bytes:
         """Return the payload, from the row or from the object store."""
@@ -176,6 +187,7 @@ class LocalGateway:
 
     async def save_file(self, job_id: bytes, attempt: int, name: str, body: bytes) -> str:
         """Keep a file under the name of its job: whether it is kept follows from the job."""
+        await self._adopt([(job_id, attempt)])
         job = self._claimed.get((job_id, attempt))
         if job is None:
             raise LeaseLost(f"{show_attempt(job_id, attempt)} is not held here")
@@ -191,6 +203,7 @@ class LocalGateway:
     async def report(self, reports: Sequence[Report]) -> list[bool]:
         """Judge and settle; False for attempts that no longer hold their job."""
         declared = await self._known_handlers()
+        await self._adopt([(report.job_id, report.attempt) for report in reports])
         settlements: list[Settlement] = []
         places: list[int] = []
         queues: dict[bytes, str] = {}
@@ -274,10 +287,23 @@ class LocalGateway:
             return self._hinted
         return False
 
+    async def _adopt(self, fences: Sequence[tuple[bytes, int]]) -> None:
+        """Learn the facts of attempts that another process handed out to this one's worker."""
+        if self._adoption is None:
+            return
+        known = (self._claimed, self._settled)
+        unknown = [fence for fence in fences if not any(fence in those for those in known)]
+        if unknown:
+            held, closed = await self._adoption.find(unknown)
+            self._claimed.update(held)
+            self._settled.update(closed)
+
     async def close(self) -> None:
         """Let go of the store."""
         if self._subscription is not None:
             self._subscription[1].close()
+        if self._adoption is not None:
+            return
         if self._blobs is not None:
             await self._blobs.close()
         await self._store.close()

@@ -21,6 +21,7 @@ _ALL: Final = (
     Limit("inline_bytes_max", 16_384, "Larger payloads and results go to the object store."),
     Limit("result_bytes_max", 8_388_608, "A handler's result as JSON text."),
     Limit("file_bytes_max", 67_108_864, "A file that a handler saves; it passes through memory."),
+    Limit("message_bytes_max", 12_582_912, "A gRPC message; the largest result fits into one."),
     Limit("kind_characters_max", 128, "The name of a handler."),
     Limit("queue_characters_max", 64, "The name of a queue."),
     Limit("tenant_characters_max", 64, "The name of a tenant."),
@@ -103,6 +104,7 @@ PAYLOAD_ELEMENTS_MAX: Final = LIMITS["payload_elements_max"].default
 INLINE_BYTES_MAX: Final = LIMITS["inline_bytes_max"].default
 RESULT_BYTES_MAX: Final = LIMITS["result_bytes_max"].default
 FILE_BYTES_MAX: Final = LIMITS["file_bytes_max"].default
+MESSAGE_BYTES_MAX: Final = LIMITS["message_bytes_max"].default
 KIND_CHARACTERS_MAX: Final = LIMITS["kind_characters_max"].default
 QUEUE_CHARACTERS_MAX: Final = LIMITS["queue_characters_max"].default
 TENANT_CHARACTERS_MAX: Final = LIMITS["tenant_characters_max"].default

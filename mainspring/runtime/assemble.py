@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import cast
+from typing import Final, cast
 
 import msgspec
 
@@ -20,6 +20,8 @@ from mainspring.ports.gateway import ClientGateway, WorkerGateway
 from mainspring.ports.store import Store
 from mainspring.registry.desk import FrontDesk
 from mainspring.runtime.settings import DEV_STORE, Settings, blob_address, sqlite_path
+
+_GRPC_SCHEMES: Final = frozenset({"grpc", "grpcs"})
 
 
 def dice() -> Dice:
@@ -37,12 +39,22 @@ async def open_store(settings: Settings, *, clock: Clock | None = None) -> Store
     if scheme in ("postgresql", "postgres"):
         postgres = _optional("mainspring.store.postgres", "postgres")
         return cast("Store", await postgres.open_postgres(settings.store_url, clock=clock))
+    if is_server(settings.store_url):
+        raise ConfigError(
+            "store: a server of gRPC is a worker's door only",
+            hint="name the store itself, or the server's REST address: http://HOST:PORT",
+        )
     # An address with a slip in it may still hold a password.
     shown = "this address" if "@" in scheme else repr(scheme)
     raise ConfigError(
         f"store: {shown} is no kind of store",
         hint="use sqlite:///FILE or postgresql://USER:PASSWORD@HOST:PORT/DATABASE",
     )
+
+
+def is_server(store_url: str) -> bool:
+    """Tell whether workers reach the store through a server of gRPC."""
+    return store_url.partition("://")[0] in _GRPC_SCHEMES
 
 
 def open_blobs(settings: Settings) -> BlobStore | None:
@@ -58,7 +70,11 @@ def open_blobs(settings: Settings) -> BlobStore | None:
 
 @asynccontextmanager
 async def open_worker_gateway(settings: Settings) -> AsyncIterator[WorkerGateway]:
-    """Open a store that is ready for use, and a worker's door to it."""
+    """Open a store that is ready for use, and a worker's door to it; or that of a server."""
+    if is_server(settings.store_url):
+        async with _remote_worker_gateway(settings) as remote:
+            yield remote
+        return
     store = await open_ready_store(settings)
     try:
         gateway = LocalGateway(
@@ -71,6 +87,19 @@ async def open_worker_gateway(settings: Settings) -> AsyncIterator[WorkerGateway
     except BaseException:
         await store.close()
         raise
+    try:
+        yield gateway
+    finally:
+        await gateway.close()
+
+
+@asynccontextmanager
+async def _remote_worker_gateway(settings: Settings) -> AsyncIterator[WorkerGateway]:
+    """Connect to a server; whether it is there shows with the first call."""
+    remote = _optional("mainspring.remote.gateway", "grpc")
+    channels = _optional("mainspring.remote.channel", "grpc")
+    channel = channels.Channel(settings.store_url, key=settings.key)
+    gateway: WorkerGateway = remote.RemoteGateway(channel, monotonic=monotonic)
     try:
         yield gateway
     finally:

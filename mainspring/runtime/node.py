@@ -23,6 +23,7 @@ from mainspring.ports.entropy import new_job_id, roll
 from mainspring.ports.store import Store
 from mainspring.runtime.assemble import (
     dice,
+    is_server,
     open_blobs,
     open_ready_store,
     open_worker_gateway,
@@ -166,7 +167,8 @@ async def _do(
     on_start: Callable[[], None] = _nobody,
 ) -> None:
     """Do what is a node's duty, on a store of its own, so that no worker waits for it."""
-    if not any(duties):
+    if not any(duties) or is_server(settings.store_url):
+        # A server that stands before a store has these duties itself.
         return
     store = await open_ready_store(settings)
     try:

@@ -35,6 +35,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     blob_url: str = ""
     #: ``module:attribute`` of the project's app: what ``dev``, ``run`` and ``worker start`` run.
     app: str = ""
+    #: Shown at the door of a server, where the store is one.
+    key: str = ""
     log_level: str = "info"
     #: Payloads and results longer than this go to the object store, if there is one.
     inline_bytes: int = INLINE_BYTES_MAX
@@ -82,6 +84,13 @@ TABLE: Final = (
         default="",
         meaning="The project's app as MODULE:APP: what dev, run and worker start run when none "
         "is named.",
+    ),
+    SettingRow(
+        name="key",
+        key="key",
+        environment="MAINSPRING_KEY",
+        default="",
+        meaning="The key that a server asks for, where the store is one. Never shown in full.",
     ),
     SettingRow(
         name="log_level",

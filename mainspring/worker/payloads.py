@@ -2,7 +2,13 @@
 
 import msgspec
 
-from mainspring.domain.errors import ConnectionFailed, MainspringError, OutcomeUnknown, SessionLost
+from mainspring.domain.errors import (
+    ConnectionFailed,
+    MainspringError,
+    OutcomeUnknown,
+    ServerUnreachable,
+    SessionLost,
+)
 from mainspring.domain.outcome import ErrorInfo, Failed, Outcome, Snoozed
 from mainspring.ports.gateway import WorkerGateway
 from mainspring.worker.attempt import Attempt
@@ -18,7 +24,7 @@ async def load_payload(gateway: WorkerGateway, attempt: Attempt) -> Outcome | No
     except SessionLost:
         # Whoever beats, claims or reports next is told the same, and acts on it.
         return Snoozed(_AWAY_MS, "session_lost")
-    except (ConnectionFailed, OutcomeUnknown):
+    except (ConnectionFailed, OutcomeUnknown, ServerUnreachable):
         return Snoozed(_AWAY_MS, "payload_unreachable")
     except MainspringError as error:
         return Failed(ErrorInfo(type(error).__name__, error.message))

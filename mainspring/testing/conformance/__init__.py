@@ -33,6 +33,8 @@ pytest.register_assert_rewrite(
             "claiming",
             "control",
             "fence",
+            "gateways",
+            "gateways_reports",
             "groups",
             "machine",
             "model",

@@ -1,0 +1,36 @@
+"""The local gateway on SQLite."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from mainspring.dispatcher.gateway import LocalGateway
+from mainspring.dispatcher.judgement import fixed_dice
+from mainspring.ports.blobs import BlobStore
+from mainspring.ports.clock import monotonic
+from mainspring.ports.entropy import new_job_id
+from mainspring.ports.store import Store
+from mainspring.store.sqlite import open_sqlite
+from mainspring.testing.clock import SettableClock
+from mainspring.testing.conformance.gateways import MakeGateway
+from mainspring.testing.conformance.gateways_binding import bound_gateways
+
+
+@pytest.fixture
+async def store(clock: SettableClock) -> AsyncIterator[Store]:
+    opened = await open_sqlite(":memory:", clock=clock)
+    await opened.migrate(phase="all")
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+def make_gateway(store: Store, blobs: BlobStore) -> MakeGateway:
+    def make() -> LocalGateway:
+        dice = fixed_dice(lambda: 0.0, new_job_id)
+        return LocalGateway(store, blobs=blobs, dice=dice, monotonic=monotonic)
+
+    return make
+
+
+globals().update(bound_gateways(__name__))
