@@ -153,6 +153,9 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
 #: Nobody in particular, where the operator switched access control off.
 EVERYBODY: Final = Principal(name="anonymous", rights=frozenset(Right))
 
+#: Whoever asks what everybody may ask.
+NOBODY: Final = Principal(name="nobody", rights=frozenset())
+
 
 def _scopes_with(right: Right) -> list[str]:
     return [name for name, rights in SCOPES.items() if right in rights]

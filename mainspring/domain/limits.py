@@ -38,6 +38,8 @@ _ALL: Final = (
     Limit("claim_jobs_max", 1_000, "Jobs in one claim."),
     Limit("waiting_calls_max", 100_000, "Calls that wait for the SQLite writer in one process."),
     Limit("page_items_max", 500, "Items in one page of a list."),
+    Limit("named_jobs_max", 10_000, "Jobs that one request names by their ids."),
+    Limit("wait_seconds_max", 60, "For how long a server holds an answer back."),
     Limit("group_jobs_max", 100_000, "The newest failures that are counted into groups."),
     Limit("trend_items_max", 1_000, "Spans of time in the trend of a group of failures."),
     Limit("query_bytes_max", 2_048, "The text of a search."),
@@ -121,6 +123,8 @@ SUBMIT_JOBS_MAX: Final = LIMITS["submit_jobs_max"].default
 CLAIM_JOBS_MAX: Final = LIMITS["claim_jobs_max"].default
 WAITING_CALLS_MAX: Final = LIMITS["waiting_calls_max"].default
 PAGE_ITEMS_MAX: Final = LIMITS["page_items_max"].default
+NAMED_JOBS_MAX: Final = LIMITS["named_jobs_max"].default
+WAIT_SECONDS_MAX: Final = LIMITS["wait_seconds_max"].default
 GROUP_JOBS_MAX: Final = LIMITS["group_jobs_max"].default
 TREND_ITEMS_MAX: Final = LIMITS["trend_items_max"].default
 QUERY_BYTES_MAX: Final = LIMITS["query_bytes_max"].default

@@ -4,6 +4,7 @@
 passed *is* ready, and is shown so (``effective_state``). Nothing has to be promoted at midnight.
 """
 
+from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
 from typing import Final, NamedTuple
@@ -98,6 +99,19 @@ CLAIMABLE: Final = frozenset({_S.SCHEDULED, _S.READY, _S.RETRYING})
 #: States in which a worker holds the job; exactly these rows name a worker.
 HELD: Final = frozenset({_S.RUNNING, _S.CANCELLING})
 CLOSED_ATTEMPTS: Final = frozenset(AttemptState) - {AttemptState.RUNNING}
+
+#: What people ask for: each state, names for several of them, and words of other schedulers.
+STATE_WORDS: Final[Mapping[str, frozenset[JobState]]] = {
+    **{state.value: frozenset({state}) for state in JobState},
+    "live": LIVE,
+    "final": FINAL,
+    "failed": frozenset({_S.RETRYING, _S.DEAD}),
+    "pending": frozenset({_S.SCHEDULED, _S.READY, _S.RETRYING}),
+    "claimed": frozenset({_S.RUNNING}),
+    "done": frozenset({_S.SUCCEEDED}),
+    "completed": frozenset({_S.SUCCEEDED}),
+    "success": frozenset({_S.SUCCEEDED}),
+}
 
 ALLOWED: Final = frozenset((step.before, step.after) for step in TRANSITIONS)
 

@@ -10,13 +10,13 @@ from mainspring.domain.errors import (
     LimitReached,
     MainspringError,
     SubmissionKeyReused,
+    with_index,
 )
 from mainspring.domain.ids import created_at, show_job
 from mainspring.domain.job import NewJob, Receipt
 from mainspring.domain.limits import SUBMIT_JOBS_MAX
 from mainspring.ports.blobs import BlobStore
 from mainspring.ports.gateway import Accepted, Submission
-from mainspring.registry.validate import with_index
 
 
 def check_count(wanted: Sequence[Submission]) -> None:

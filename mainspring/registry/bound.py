@@ -9,12 +9,11 @@ from contextlib import suppress
 
 import msgspec
 
-from mainspring.domain.errors import InvalidId, InvalidInput, MainspringError, NotFound
+from mainspring.domain.errors import InvalidId, InvalidInput, MainspringError, NotFound, with_index
 from mainspring.domain.ids import JOB, parse
 from mainspring.domain.references import job_of_file, tenant_of_file
 from mainspring.ports.gateway import Accepted, ClientGateway, Submission
 from mainspring.registry.desk import FrontDesk
-from mainspring.registry.validate import with_index
 from mainspring.registry.walled_operations import WalledOperations
 from mainspring.registry.walls import refuse_other
 

@@ -14,6 +14,7 @@ from mainspring.domain.errors import (
     InvalidInput,
     MainspringError,
     NotFound,
+    with_index,
 )
 from mainspring.domain.ids import show_job
 from mainspring.domain.job import (
@@ -58,7 +59,7 @@ from mainspring.ports.store import (
 from mainspring.registry import finding
 from mainspring.registry.acceptance import accepted, check_count, offloaded, unused
 from mainspring.registry.coalesce import Coalescer
-from mainspring.registry.validate import Forms, check_schema, names_unknown, with_index
+from mainspring.registry.validate import Forms, check_schema, names_unknown
 from mainspring.wire.settling import settled
 
 if TYPE_CHECKING:

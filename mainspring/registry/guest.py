@@ -6,12 +6,12 @@ there if and only if the caller commits.
 
 from collections.abc import Callable, Sequence
 
-from mainspring.domain.errors import MainspringError, UnknownKind
+from mainspring.domain.errors import MainspringError, UnknownKind, with_index
 from mainspring.domain.job import NewJob
 from mainspring.ports.gateway import Accepted, Submission
 from mainspring.ports.guest import Guest, Queries
 from mainspring.registry.acceptance import accepted, check_count
-from mainspring.registry.validate import Forms, with_index
+from mainspring.registry.validate import Forms
 
 
 def checked_jobs(

@@ -21,7 +21,6 @@ from mainspring.domain.errors import (
     InvalidId,
     InvalidInput,
     InvalidPayload,
-    MainspringError,
     NaiveDatetime,
     UnknownKind,
     UnknownOption,
@@ -401,15 +400,6 @@ def _backoff(given: Mapping[str, int | float]) -> Backoff:
     if not 1 <= found.factor <= 100 or not 0 <= found.jitter <= 1:
         raise InvalidInput("backoff: factor must be 1 to 100 and jitter 0 to 1")
     return found
-
-
-def with_index(error: MainspringError, index: int, count: int) -> MainspringError:
-    """Tell which submission of several is the bad one."""
-    if count > 1:
-        error.message = f"submission {index + 1} of {count}: {error.message}"
-        error.args = (error.message,)
-        error.details["index"] = index
-    return error
 
 
 PRIORITIES: Final = tuple(level.name.lower() for level in Priority)

@@ -55,12 +55,15 @@ class House:
         gateway: ClientGateway,
         doorkeeper: Doorkeeper,
         bind: Callable[[ClientGateway, str], ClientGateway],
+        *,
+        grpc: str | None = None,
     ) -> None:
         """Lead to ``gateway``; ``bind`` makes one that reaches no further than a tenant."""
         self._gateway = gateway
         self._bind = bind
         self._bound: dict[str, ClientGateway] = {}
         self.doorkeeper: Final = doorkeeper
+        self.grpc: Final = grpc
 
     def gateway(self, tenant: str | None) -> ClientGateway:
         """Return a gateway that reaches no further than a tenant."""

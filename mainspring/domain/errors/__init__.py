@@ -45,6 +45,7 @@ from mainspring.domain.errors.base import (
     LimitReached,
     MainspringError,
     NotFound,
+    with_index,
 )
 from mainspring.domain.errors.doors import (
     Changed,
@@ -125,6 +126,7 @@ __all__ = [
     "UnsupportedMedia",
     "WouldOverlap",
     "all_errors",
+    "with_index",
 ]
 
 

@@ -60,3 +60,12 @@ class LimitReached(MainspringError):
     grpc_status = "RESOURCE_EXHAUSTED"
     exit_code = 6
     default_hint = "send less, or raise the limit that the message names"
+
+
+def with_index(error: MainspringError, index: int, count: int) -> MainspringError:
+    """Tell which submission of several is the bad one."""
+    if count > 1:
+        error.message = f"submission {index + 1} of {count}: {error.message}"
+        error.args = (error.message,)
+        error.details["index"] = index
+    return error

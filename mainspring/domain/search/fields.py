@@ -14,7 +14,7 @@ from mainspring.domain.search import spans
 from mainspring.domain.search.bounds import ANYTHING, Bounds
 from mainspring.domain.search.nodes import Term, Value
 from mainspring.domain.search.reader import broken
-from mainspring.domain.states import FINAL, LIVE, JobState
+from mainspring.domain.states import STATE_WORDS
 
 Test = Callable[[JobView], bool]
 
@@ -35,11 +35,6 @@ class Field(NamedTuple):
 
 #: Names of the language that are promised for later.
 LATER: Final = frozenset({"run", "tag", "meta"})
-_STATES: Final = {state.value: frozenset({state}) for state in JobState} | {
-    "live": LIVE,
-    "final": FINAL,
-    "failed": frozenset({JobState.RETRYING, JobState.DEAD}),
-}
 _PRIORITIES: Final = {level.name.lower(): level for level in Priority}
 _errors: Final = msgspec.json.Decoder(ErrorInfo)
 
@@ -84,9 +79,9 @@ def _only_equal(field: str, value: Value, at: int) -> None:
 
 def _state(field: str, value: Value, at: int, _now: datetime) -> Meaning:
     _only_equal(field, value, at)
-    wanted = _STATES.get(value.text.lower())
+    wanted = STATE_WORDS.get(value.text.lower())
     if wanted is None:
-        raise broken(at, f"there is no state {value.text!r}", suggestion(value.text, _STATES))
+        raise broken(at, f"there is no state {value.text!r}", suggestion(value.text, STATE_WORDS))
     return Meaning(lambda job: job.state in wanted, Bounds(states=wanted))
 
 

@@ -20,11 +20,12 @@ from urllib.parse import unquote
 
 import msgspec
 
-from mainspring.domain.access import Principal
-from mainspring.domain.errors import InvalidInput, MainspringError
+from mainspring.domain.access import NOBODY, Principal
+from mainspring.domain.errors import InvalidInput, MainspringError, ServerUnreachable
 from mainspring.ports.gateway import ClientGateway
 from mainspring.server.doorkeeper import Doorkeeper
 from mainspring.server.http.calls import Answer, Call, Request, Stream
+from mainspring.server.http.lists import is_list, lines, wants_lines, with_link
 from mainspring.server.http.problems import MEDIA_TYPE, headers_of, problem_of
 from mainspring.server.http.reading import BodyReader, QueryReader, check_length, too_large
 from mainspring.server.http.routing import Route, Table
@@ -55,6 +56,11 @@ class House(Protocol):
         """Return a gateway that reaches no further than a tenant; ``None``: everywhere."""
         ...
 
+    @property
+    def grpc(self) -> str | None:
+        """Return where the other door is, ``HOST:PORT``, if it is open."""
+        ...
+
     def new_request_id(self) -> str:
         """Return a name for a request that brought none."""
         ...
@@ -66,6 +72,7 @@ class _Ready(NamedTuple):
     route: Route
     body: BodyReader | None
     query: QueryReader | None
+    is_list: bool
 
 
 class Application:
@@ -128,16 +135,7 @@ class Application:
         route, parts = self._table.find(method, path)
         client = scope.get("client")
         peer = client[0] if client else "local"
-        principal: Principal | None = None
-        if route.right is not None:
-            authorization = headers.get("authorization")
-            if authorization is not None:
-                principal = self._house.doorkeeper.known(authorization)
-            if principal is None:
-                principal = await self._house.doorkeeper.admit(
-                    authorization, peer, _certificate(scope)
-                )
-            principal.insist(route.right)
+        principal = await self._admitted(scope, route, headers, peer)
         check_length(headers, route.body_bytes)
         body = await _body(receive, route.body_bytes)
         request = Request(
@@ -157,9 +155,53 @@ class Application:
             given["query"] = ready.query.read(request.query)
         elif request.query:
             raise InvalidInput("this takes no parameters", hint="leave out what follows the ?")
-        if principal is not None:
-            given["call"] = Call(request, principal, self._house.gateway(principal.tenant))
+        if route.takes_call:
+            gateway = self._house.gateway(principal.tenant)
+            given["call"] = Call(request, principal, gateway, self._house.grpc)
+        if ready.is_list:
+            if wants_lines(headers):
+                return await lines(route, given, self._encoder), route
+            return with_link(await route.function(**given), request), route
+        if route.waits:
+            return await self._held(receive, route.function(**given)), route
         return await route.function(**given), route
+
+    async def _admitted(
+        self, scope: Scope, route: Route, headers: dict[str, str], peer: str
+    ) -> Principal:
+        """Return who asks, if they may."""
+        if route.right is None:
+            return NOBODY
+        principal: Principal | None = None
+        authorization = headers.get("authorization")
+        if authorization is not None:
+            principal = self._house.doorkeeper.known(authorization)
+        if principal is None:
+            principal = await self._house.doorkeeper.admit(authorization, peer, _certificate(scope))
+        principal.insist(route.right)
+        return principal
+
+    async def _held(self, receive: Receive, answering: Awaitable[Any]) -> Any:
+        """Return what a route answers, however late, unless nobody can be told any more."""
+        found: list[Any] = []
+        failed: list[Exception] = []
+
+        async def answer() -> None:
+            try:
+                found.append(await answering)
+            except Exception as error:  # noqa: BLE001 - it is raised below, as it came
+                failed.append(error)
+
+        _, leaving, _ = await _first_of(answer(), _left(receive), self._ended.wait())
+        if failed:
+            raise failed[0]
+        if found:
+            return found[0]
+        if leaving.cancelled():
+            raise ServerUnreachable(
+                "this server is stopping", hint="ask again: another one answers, or this one later"
+            )
+        raise _Gone
 
     def _request_id(self, headers: dict[str, str]) -> str:
         given = headers.get("x-request-id", "")
@@ -239,6 +281,7 @@ def _readied(route: Route) -> _Ready:
         route,
         None if route.body is None else BodyReader(route.body, route.body_bytes),
         None if route.query is None else QueryReader(route.query),
+        is_list(route),
     )
 
 

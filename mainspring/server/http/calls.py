@@ -8,8 +8,10 @@ from typing import Final, Generic, NamedTuple, TypeVar
 import msgspec
 
 from mainspring.domain.access import Actor, Principal
-from mainspring.domain.errors import InvalidCursor
+from mainspring.domain.errors import InvalidCursor, InvalidId, LimitReached
+from mainspring.domain.ids import parse_job
 from mainspring.domain.job import DEFAULT_TENANT
+from mainspring.domain.limits import NAMED_JOBS_MAX
 from mainspring.ports.gateway import ClientGateway
 
 T = TypeVar("T")
@@ -39,6 +41,8 @@ class Call(NamedTuple):
     principal: Principal
     #: Reaches no further than the principal.
     gateway: ClientGateway
+    #: Where the door of gRPC is, if it is open.
+    grpc: str | None = None
 
     @property
     def actor(self) -> Actor:
@@ -54,6 +58,24 @@ class Call(NamedTuple):
         if self.principal.tenant is None:
             return asked
         return self.tenant(asked)
+
+
+def jobs_named(ids: Sequence[str]) -> list[bytes]:
+    """Return the jobs that a body names, each once; a bad one is pointed at."""
+    if len(ids) > NAMED_JOBS_MAX:
+        raise LimitReached(
+            f"{len(ids):,} ids at once, the limit is {NAMED_JOBS_MAX:,}",
+            hint="name them in several requests",
+            details={"pointer": "/ids"},
+        )
+    found: dict[bytes, None] = {}
+    for place, text in enumerate(ids):
+        try:
+            found[parse_job(text)] = None
+        except InvalidId as error:
+            error.details["pointer"] = f"/ids/{place}"
+            raise
+    return list(found)
 
 
 class Answer(msgspec.Struct, Generic[T], frozen=True):

@@ -9,14 +9,17 @@ from datetime import UTC, datetime
 from operator import attrgetter
 from typing import Final, TypeVar
 
+import msgspec
+
 from mainspring.app.durations import milliseconds
 from mainspring.domain.errors import InvalidInput
 from mainspring.domain.ids import parse_job
-from mainspring.domain.names import check_choice
+from mainspring.domain.job import HandlerInfo
+from mainspring.domain.names import check_choice, priority_of
 from mainspring.ports.gateway import Submission
 from mainspring.ports.scheduling import ScheduleDraft
 from mainspring.server.http.calls import Call
-from mainspring.wire.documents.submissions import SubmissionBody
+from mainspring.wire.documents.submissions import DefaultsBody, SubmissionBody
 
 T = TypeVar("T")
 
@@ -90,6 +93,8 @@ def plain_submission(body: SubmissionBody, call: Call, key: str | None) -> Submi
         unique_key=body.unique_key,
         unique_while=body.unique_while,
         on_duplicate=body.on_duplicate,
+        kind_is_known=body.defaults is not None,
+        declared=None if body.defaults is None else _declared(body.kind, body.defaults),
     )
 
 
@@ -130,8 +135,9 @@ def submission(body: SubmissionBody, call: Call, key: str | None) -> Submission:
                 hint="give cron_expression as well, or leave it out",
             )
     attempts = _attempts(body)
+    kind = _kind(body)
     return Submission(
-        kind=_kind(body),
+        kind=kind,
         payload=bytes(body.payload),
         tenant=call.tenant(_one("tenant", tenant=body.tenant, tenant_id=body.tenant_id)),
         queue=body.queue,
@@ -152,6 +158,8 @@ def submission(body: SubmissionBody, call: Call, key: str | None) -> Submission:
         unique_key=body.unique_key,
         unique_while=body.unique_while,
         on_duplicate=body.on_duplicate,
+        kind_is_known=body.defaults is not None,
+        declared=None if body.defaults is None else _declared(kind, body.defaults),
         id=None if body.id is None else parse_job(body.id),
     )
 
@@ -197,6 +205,16 @@ def schedule_draft(body: SubmissionBody, cron: str, call: Call) -> ScheduleDraft
         zone=body.timezone or "UTC",
         policies={"overlap": overlap, "misfire": misfire},
     )
+
+
+def _declared(kind: str, defaults: DefaultsBody) -> HandlerInfo:
+    """Return the declaration of a handler that only the submitter knows."""
+    given = {
+        name: value for name, value in msgspec.structs.asdict(defaults).items() if value is not None
+    }
+    if "priority" in given:
+        given["priority"] = priority_of(given["priority"])
+    return HandlerInfo(kind=kind, **given)
 
 
 def _kind(body: SubmissionBody) -> str:

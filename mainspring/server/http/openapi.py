@@ -30,6 +30,7 @@ from mainspring.domain.errors import (
     UnknownOption,
     UnsupportedMedia,
 )
+from mainspring.server.http.lists import LINES, is_list
 from mainspring.server.http.problems import MEDIA_TYPE, Problem
 from mainspring.server.http.routing import Route, Table
 
@@ -124,7 +125,7 @@ def _operation(route: Route, schemas: Mapping[Any, Any]) -> dict[str, Any]:
         found["parameters"] = parameters
     if route.body is not None:
         found["requestBody"] = {
-            "required": True,
+            "required": any(field.required for field in msgspec.structs.fields(route.body)),
             "content": {_JSON: {"schema": schemas[route.body]}},
         }
     found["responses"] = _responses(route, schemas)
@@ -166,6 +167,8 @@ def _responses(route: Route, schemas: Mapping[Any, Any]) -> dict[str, Any]:
             meaning["content"] = {route.media_type: {"schema": {"type": "string"}}}
         elif route.answer is not None and status not in (204, 304):
             meaning["content"] = {_JSON: {"schema": schemas[route.answer]}}
+            if is_list(route):
+                meaning["content"][LINES] = {"schema": {"type": "string"}}
         found[str(status)] = meaning
     by_status: dict[int, list[str]] = {}
     for error in errors_of(route):
@@ -220,6 +223,14 @@ def _all_structs(structs: Iterable[Any]) -> Iterator[type[msgspec.Struct]]:
 @cache
 def _comments(struct: Any) -> dict[str, str]:
     """Return the comments that stand right above the members of a struct."""
+    found: dict[str, str] = {}
+    for kind in reversed(struct.__mro__):
+        if kind is not msgspec.Struct and issubclass(kind, msgspec.Struct):
+            found |= _own_comments(kind)
+    return found
+
+
+def _own_comments(struct: Any) -> dict[str, str]:
     found: dict[str, str] = {}
     said: list[str] = []
     for line in inspect.getsource(struct).splitlines():

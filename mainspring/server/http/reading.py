@@ -25,11 +25,15 @@ class BodyReader:
             PAYLOAD_ELEMENTS_MAX if bytes_max <= BODY_BYTES_MAX else BULK_ELEMENTS_MAX
         )
         self._decoder = msgspec.json.Decoder(struct)
+        #: Where every member may be left out, so may the body.
+        self._is_optional = not any(field.required for field in msgspec.structs.fields(struct))
 
     def read(self, body: bytes, media_type: str | None) -> Any:
         """Return the body, or raise what says where it is wrong."""
         if media_type is not None and not _is_json(media_type):
             raise UnsupportedMedia(f"the body is said to be {media_type[:80]!r}")
+        if not body and self._is_optional:
+            return self._struct()
         # First what every reader of JSON should agree on; then what is asked for here.
         payload.check(body, bytes_max=self._bytes_max, what="body", elements_max=self._elements_max)
         try:

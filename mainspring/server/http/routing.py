@@ -45,6 +45,10 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     media_type: str
     #: Headers that mean something here, by name.
     headers: tuple[str, ...]
+    #: It may hold its answer back: it is ended when the other side leaves, or the server stops.
+    waits: bool
+    #: It is handed the call; public routes may do without.
+    takes_call: bool
 
     @property
     def name(self) -> str:
@@ -87,6 +91,7 @@ class Routes:
         body_bytes: int = BODY_BYTES_MAX,
         media_type: str = "application/json",
         headers: tuple[str, ...] = (),
+        waits: bool = False,
     ) -> Callable[[F], F]:
         """Add a function as a route."""
 
@@ -113,6 +118,8 @@ class Routes:
                     body_bytes=body_bytes,
                     media_type=media_type,
                     headers=headers,
+                    waits=waits,
+                    takes_call="call" in hints,
                 )
             )
             return function

@@ -29,6 +29,7 @@ class ErrorDocument(msgspec.Struct, frozen=True, kw_only=True):
 #: JSON text of an object, embedded as it is.
 ObjectText = Annotated[msgspec.Raw, msgspec.Meta(extra_json_schema={"type": "object"})]
 _EMPTY: Final = msgspec.Raw(b"{}")
+_NOTHING: Final = msgspec.Raw(b"null")
 
 
 def empty_object() -> msgspec.Raw:
@@ -36,14 +37,20 @@ def empty_object() -> msgspec.Raw:
     return _EMPTY
 
 
-def raw_json(value: bytes | None) -> msgspec.Raw | None:
+def nothing() -> msgspec.Raw:
+    """Return the JSON text of nothing; a member of any JSON cannot be ``None`` itself."""
+    return _NOTHING
+
+
+def raw_json(value: bytes | None) -> msgspec.Raw:
     """Embed JSON text as it is."""
-    return None if value is None else msgspec.Raw(value)
+    return _NOTHING if value is None else msgspec.Raw(value)
 
 
-def raw_text(value: msgspec.Raw | None) -> bytes | None:
+def raw_text(value: msgspec.Raw) -> bytes | None:
     """Return embedded JSON text."""
-    return None if value is None or bytes(value) == b"null" else bytes(value)
+    text = bytes(value)
+    return None if text == b"null" else text
 
 
 def error_document(error: bytes | None) -> ErrorDocument | None:

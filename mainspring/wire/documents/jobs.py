@@ -16,6 +16,7 @@ from mainspring.wire.documents.common import (
     empty_object,
     error_document,
     error_text,
+    nothing,
     raw_json,
     raw_text,
 )
@@ -74,7 +75,8 @@ class JobDocument(msgspec.Struct, frozen=True, kw_only=True):
     progress: ProgressDocument | None = None
     payload: ObjectText = msgspec.field(default_factory=empty_object)
     payload_ref: str | None = None
-    result: msgspec.Raw | None = None
+    #: What the handler returned: any JSON.
+    result: msgspec.Raw = msgspec.field(default_factory=nothing)
     result_ref: str | None = None
     error: ErrorDocument | None = None
     #: Names errors of one cause.

@@ -12,6 +12,17 @@ import msgspec
 from mainspring.wire.documents.common import ObjectText, empty_object
 
 
+class DefaultsBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the submitter's own handler says where the submission says nothing."""
+
+    queue: str | None = None
+    priority: str | int | None = None
+    max_attempts: int | None = None
+    max_crashes: int | None = None
+    timeout_ms: int | None = None
+    on_exhausted: str | None = None
+
+
 class SubmissionBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A job to be done once, or with ``cron_expression`` or a cron in ``schedule`` a schedule."""
 
@@ -36,13 +47,16 @@ class SubmissionBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     max_attempts: int | None = None
     max_retries: int | None = None
     max_crashes: int | None = None
-    backoff: dict[str, int | float] | None = None
+    backoff: dict[str, bool | int | float] | None = None
     #: ``exponential`` or ``fixed``.
     retry_backoff: str | None = None
     timeout: str | None = None
     timeout_ms: int | None = None
     timeout_seconds: int | None = None
     on_exhausted: str | None = None
+    #: The submitter has the handler at hand: its kind need not have been declared by a worker,
+    #: and its payload was validated.
+    defaults: DefaultsBody | None = None
     # Its keys.
     #: The same key and body name the same job for a day; so does the header ``Idempotency-Key``.
     key: str | None = None

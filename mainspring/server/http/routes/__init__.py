@@ -2,7 +2,19 @@
 
 from typing import Final
 
-from mainspring.server.http.routes import about, jobs, submitting
+from mainspring.server.http.routes import about, control, dead_letters, fleet, jobs, submitting
 from mainspring.server.http.routing import Table
 
-TABLE: Final = Table([*submitting.routes.all, *jobs.routes.all, *about.routes.all])
+TABLE: Final = Table(
+    [
+        *submitting.routes.all,
+        *jobs.routes.all,
+        *control.routes.all,
+        *dead_letters.routes.all,
+        *fleet.queues.all,
+        *fleet.workers.all,
+        *fleet.handlers.all,
+        *fleet.files.all,
+        *about.routes.all,
+    ]
+)
