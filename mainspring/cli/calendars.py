@@ -24,7 +24,7 @@ from mainspring.cli.output import (
 )
 from mainspring.cli.picking import check_columns
 from mainspring.cli.pointing import ENTRY, point
-from mainspring.cli.records import Record
+from mainspring.cli.records import Record, record_of
 from mainspring.cli.schedule_tables import PLAN_COLUMNS, show_plan
 from mainspring.cli.tables import Cell, Column, terminal_width
 from mainspring.cli.text import absolute, count_of, printable, relative, styled
@@ -114,16 +114,9 @@ async def _known(gateway: ClientGateway, view: CalendarView) -> _Known:
 
 
 def _record(item: _Known) -> Record:
-    return {
-        "name": item.view.name,
-        "tenant": item.view.tenant,
-        "entries": list(item.definition.entries),
-        "business_days": item.definition.business_days,
-        "version": item.view.version,
-        "updated_at": item.view.updated_at,
-        "updated_by": item.view.updated_by,
-        "schedules": list(item.schedules),
-    }
+    from mainspring.wire.documents.calendars import calendar_document
+
+    return record_of(calendar_document(item.view, list(item.schedules)))
 
 
 @app.command

@@ -1,19 +1,17 @@
 """Shows a schedule's ledger: what became of its fires, its backfills, and what an audit found."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final
-
-import msgspec
 
 from mainspring.cli.options import Options
 from mainspring.cli.output import out, show_table
-from mainspring.cli.records import Record
+from mainspring.cli.records import Record, record_of
 from mainspring.cli.schedule_tables import local_time, short_instant
 from mainspring.cli.tables import Cell, Column
 from mainspring.cli.text import count_of, printable, relative, state_style, styled
 from mainspring.domain.audit import Finding
-from mainspring.domain.ids import BACKFILL, SCHEDULE, show, show_job
+from mainspring.domain.ids import BACKFILL, show, show_job
 from mainspring.domain.schedule import BackfillView, Cause, FireView, Missed, Outcome
 from mainspring.ports.scheduling import ScheduleAudit
 
@@ -97,32 +95,9 @@ def _missed(missed: Missed) -> str:
 
 def fire_record(row: FireView) -> Record:
     """Return a row of the ledger."""
-    missed = row.missed
-    return {
-        "nominal_at": row.nominal_at,
-        "through": row.through,
-        "count": row.count,
-        "sequence": row.sequence,
-        "outcome": row.outcome.value,
-        "cause": row.cause.value,
-        "local": row.local,
-        "due_at": row.due_at,
-        "decided_at": row.decided_at,
-        "version": row.version,
-        "job_id": None if row.job_id is None else show_job(row.job_id),
-        "job_state": None if row.job_state is None else row.job_state.value,
-        "job_ended_at": row.job_ended_at,
-        "backfill_id": None if row.backfill_id is None else show(BACKFILL, row.backfill_id),
-        "note": row.note,
-        "missed": None
-        if missed is None
-        else {
-            "count": missed.count,
-            "first_at": datetime.fromtimestamp(missed.first_at, UTC),
-            "last_at": datetime.fromtimestamp(missed.last_at, UTC),
-            "is_least": missed.is_least,
-        },
-    }
+    from mainspring.wire.documents.ledger import fire_document
+
+    return record_of(fire_document(row))
 
 
 # --- backfills ----------------------------------------------------------------------------------
@@ -146,25 +121,16 @@ def backfill_columns(now: datetime) -> list[Column[BackfillView]]:
     ]
 
 
-def failed_of(row: BackfillView) -> int:
-    """Return how many jobs of a backfill ended without success."""
-    if row.state == "cancelled":
-        return 0
-    return max(0, row.fires - row.waiting - row.live - row.succeeded)
-
-
 def _failed(row: BackfillView) -> Cell:
-    failed = failed_of(row)
+    failed = backfill_record(row)["failed"]
     return Cell(f"{failed:,}", "red" if failed else "")
 
 
 def backfill_record(row: BackfillView) -> Record:
     """Return a backfill."""
-    return msgspec.structs.asdict(row) | {
-        "id": show(BACKFILL, row.id),
-        "schedule_id": show(SCHEDULE, row.schedule_id),
-        "failed": failed_of(row),
-    }
+    from mainspring.wire.documents.ledger import backfill_document
+
+    return record_of(backfill_document(row))
 
 
 # --- the audit ----------------------------------------------------------------------------------
@@ -190,17 +156,11 @@ def _bad(count: int) -> Cell:
 
 def audit_record(row: ScheduleAudit) -> Record:
     """Return an audit."""
-    return {
-        "name": row.schedule.name,
-        "id": row.schedule.schedule_id,
-        "tenant": row.schedule.tenant,
-        "state": row.schedule.state.value,
-        **msgspec.structs.asdict(row.audited),
-        "findings": [msgspec.structs.asdict(each) for each in row.audited.findings],
-        "is_clean": row.audited.is_clean,
-        "undecided": row.undecided,
-        "undecided_since": row.undecided_since,
-    }
+    from mainspring.wire.documents.ledger import audit_document
+
+    record = record_of(audit_document(row))
+    del record["schedule"]
+    return record
 
 
 def out_audit(options: Options, row: ScheduleAudit) -> None:

@@ -5,6 +5,7 @@ results are the JSON that was given, digit for digit.
 """
 
 from datetime import datetime, timedelta
+from enum import Enum
 from typing import Any
 
 import msgspec
@@ -39,6 +40,19 @@ def error_of(error: bytes | None) -> ErrorInfo | None:
     except msgspec.DecodeError:
         # Written by another version: show the text rather than nothing.
         return ErrorInfo("Error", error.decode("utf-8", "replace"))
+
+
+def record_of(document: msgspec.Struct) -> Record:
+    """Return a document of the wire as the members that it has."""
+    return {name: _plain(getattr(document, name)) for name in document.__struct_fields__}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, msgspec.Struct):
+        return record_of(value)
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return value.value if isinstance(value, Enum) else value
 
 
 def _error(error: bytes | None) -> Record | None:

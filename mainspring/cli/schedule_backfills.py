@@ -3,10 +3,10 @@
 import asyncio
 from typing import Final
 
-from mainspring.cli.ledger_tables import backfill_columns, backfill_record, failed_of
+from mainspring.cli.ledger_tables import backfill_columns, backfill_record
 from mainspring.cli.options import Options
 from mainspring.cli.output import out, show_one, show_table, tell
-from mainspring.cli.records import Record
+from mainspring.cli.records import Record, record_of
 from mainspring.cli.schedule_tables import short_instant
 from mainspring.cli.text import count_of, printable, span, styled
 from mainspring.cli.watching import ProgressLine
@@ -36,14 +36,9 @@ _LEFT: Final = {
 
 def backfilled_record(view: ScheduleView, found: Backfilled) -> Record:
     """Return what a backfill takes up."""
-    return {
-        "id": None if found.id is None else show(BACKFILL, found.id),
-        "schedule": view.name,
-        "fires": found.fires,
-        "first_at": found.first_at,
-        "last_at": found.last_at,
-        "left": found.left,
-    }
+    from mainspring.wire.documents.ledger import backfilled_document
+
+    return record_of(backfilled_document(view.name, found))
 
 
 def show_backfilled(
@@ -108,7 +103,7 @@ async def _look(gateway: ClientGateway, view: ScheduleView, backfill_id: bytes) 
 
 
 def _judge(found: BackfillView, view: ScheduleView, name: str) -> None:
-    failed = failed_of(found)
+    failed = backfill_record(found)["failed"]
     if found.state == "done" and not failed:
         return
     what = f"{count_of(failed, 'job')} of {name} ended without success"

@@ -4,13 +4,11 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import msgspec
-
 from mainspring.app.durations import words
 from mainspring.cli.ledger_tables import fire_columns, fire_record, note_of
 from mainspring.cli.options import Options
 from mainspring.cli.output import out, show_one, show_table
-from mainspring.cli.records import Record
+from mainspring.cli.records import Record, record_of
 from mainspring.cli.schedule_tables import out_fires, preview_record, short_instant
 from mainspring.cli.tables import Cell, Column
 from mainspring.cli.text import count_of, printable, relative, state_style, styled
@@ -97,49 +95,10 @@ def _last(row: FireView | None, now: datetime) -> Cell:
 
 def schedule_record(view: ScheduleView) -> Record:
     """Return a schedule: what its user decided, by the names of files, and where it stands."""
-    spec = spec_of(view)
-    times, work, policies = spec.times, spec.work, spec.policies
-    return {
-        "name": view.name,
-        "id": view.schedule_id,
-        "tenant": view.tenant,
-        "state": view.state.value,
-        "kind": work.kind,
-        "payload": msgspec.Raw(work.payload.encode()),
-        "when": list(times.when),
-        "zone": times.zone,
-        "anchor": times.anchor,
-        "starts_at": times.starts_at,
-        "ends_at": times.ends_at,
-        "max_fires": times.max_fires,
-        "dst_gap": times.dst_gap,
-        "dst_fold": times.dst_fold,
-        "calendars": [each.calendar for each in times.calendars if each.mode == "exclude"],
-        "only_on": [each.calendar for each in times.calendars if each.mode == "include"],
-        "on_excluded": times.on_excluded,
-        "jitter_seconds": times.jitter_seconds,
-        "jitter_mode": times.jitter_mode,
-        **msgspec.structs.asdict(policies),
-        "effect_key": work.effect_key,
-        "queue": work.queue,
-        "priority": Priority(work.priority).name.lower(),
-        "max_attempts": work.max_attempts,
-        "max_crashes": work.max_crashes,
-        "backoff": None if work.backoff is None else msgspec.structs.asdict(work.backoff),
-        "timeout_ms": work.timeout_ms,
-        "on_exhausted": work.on_exhausted,
-        "note": spec.note,
-        "owner": view.owner,
-        "version": view.version,
-        "waiting": view.waiting,
-        "paused_at": view.paused_at,
-        "paused_by": view.paused_by,
-        "paused_reason": view.paused_reason,
-        "paused_until": view.paused_until,
-        "created_at": view.created_at,
-        "updated_at": view.updated_at,
-        "updated_by": view.updated_by,
-    }
+    from mainspring.wire.documents.schedules import schedule_document
+
+    record = record_of(schedule_document(view))
+    return {name: record[name] for name in SCHEDULE_COLUMNS}
 
 
 def listed_record(row: Listed) -> Record:

@@ -5,11 +5,9 @@ from datetime import UTC, datetime, timedelta
 from textwrap import wrap
 from typing import Final
 
-import msgspec
-
 from mainspring.cli.options import Options
 from mainspring.cli.output import out, show_list, show_one, show_table
-from mainspring.cli.records import Record
+from mainspring.cli.records import Record, record_of
 from mainspring.cli.tables import Cell, Column, render, terminal_width
 from mainspring.cli.text import printable, relative, styled, width_of
 from mainspring.ports.scheduling import Planned, Preview, Upcoming
@@ -86,18 +84,11 @@ def _jitter(row: Upcoming) -> str:
     return f"+{late:.0f}s"
 
 
-def upcoming_record(row: Upcoming) -> Record:
-    """Return one of the next fires."""
-    return msgspec.structs.asdict(row)
-
-
 def preview_record(preview: Preview) -> Record:
     """Return what a schedule means."""
-    return {
-        "sentence": preview.sentence,
-        "upcoming": [upcoming_record(row) for row in preview.upcoming],
-        "warnings": list(preview.warnings),
-    }
+    from mainspring.wire.documents.schedules import preview_document
+
+    return record_of(preview_document(preview))
 
 
 def out_preview(options: Options, preview: Preview, now: datetime) -> None:
@@ -169,16 +160,9 @@ def show_preview(options: Options, preview: Preview, now: datetime) -> None:
 
 def planned_record(planned: Planned) -> Record:
     """Return one step of a plan."""
-    return {
-        "what": planned.what,
-        "name": planned.name,
-        "tenant": planned.tenant,
-        "action": planned.action,
-        "sentence": planned.sentence,
-        "differences": [msgspec.structs.asdict(each) for each in planned.differences],
-        "owner": planned.owner,
-        "paused": planned.is_paused,
-    }
+    from mainspring.wire.documents.schedules import planned_document
+
+    return record_of(planned_document(planned))
 
 
 def show_plan(options: Options, plan: Sequence[Planned], *, is_done: bool) -> None:
