@@ -33,11 +33,11 @@ async def open_store(settings: Settings, *, clock: Clock | None = None) -> Store
     """Open the store that the settings name; its schema is not checked."""
     path = sqlite_path(settings.store_url)
     if path is not None:
-        sqlite = _optional("mainspring.store.sqlite", "sqlite")
+        sqlite = optional("mainspring.store.sqlite", "sqlite")
         return cast("Store", await sqlite.open_sqlite(path, clock=clock))
     scheme = settings.store_url.partition("://")[0]
     if scheme in ("postgresql", "postgres"):
-        postgres = _optional("mainspring.store.postgres", "postgres")
+        postgres = optional("mainspring.store.postgres", "postgres")
         return cast("Store", await postgres.open_postgres(settings.store_url, clock=clock))
     if is_server(settings.store_url):
         raise ConfigError(
@@ -64,7 +64,7 @@ def open_blobs(settings: Settings) -> BlobStore | None:
         return None
     if address.startswith("file://"):
         return LocalBlobs(address.removeprefix("file://"))
-    object_blobs = _optional("mainspring.integrations.object_blobs", "s3")
+    object_blobs = optional("mainspring.integrations.object_blobs", "s3")
     return cast("BlobStore", object_blobs.open_blobs(address))
 
 
@@ -96,8 +96,8 @@ async def open_worker_gateway(settings: Settings) -> AsyncIterator[WorkerGateway
 @asynccontextmanager
 async def _remote_worker_gateway(settings: Settings) -> AsyncIterator[WorkerGateway]:
     """Connect to a server; whether it is there shows with the first call."""
-    remote = _optional("mainspring.remote.gateway", "grpc")
-    channels = _optional("mainspring.remote.channel", "grpc")
+    remote = optional("mainspring.remote.gateway", "grpc")
+    channels = optional("mainspring.remote.channel", "grpc")
     channel = channels.Channel(settings.store_url, key=settings.key)
     gateway: WorkerGateway = remote.RemoteGateway(channel, monotonic=monotonic)
     try:
@@ -111,13 +111,7 @@ async def open_client_gateway(settings: Settings) -> AsyncIterator[ClientGateway
     """Open a store that is ready for use, and a client's door to it."""
     store = await open_ready_store(settings)
     try:
-        desk = FrontDesk(
-            store,
-            blobs=open_blobs(settings),
-            new_id=entropy.new_job_id,
-            inline_bytes=settings.inline_bytes,
-            payload_bytes=settings.payload_bytes,
-        )
+        desk = front_desk(store, settings)
     except BaseException:
         await store.close()
         raise
@@ -125,6 +119,17 @@ async def open_client_gateway(settings: Settings) -> AsyncIterator[ClientGateway
         yield desk
     finally:
         await desk.close()
+
+
+def front_desk(store: Store, settings: Settings) -> FrontDesk:
+    """Return a client's door to an open store, which it closes."""
+    return FrontDesk(
+        store,
+        blobs=open_blobs(settings),
+        new_id=entropy.new_job_id,
+        inline_bytes=settings.inline_bytes,
+        payload_bytes=settings.payload_bytes,
+    )
 
 
 async def open_store_to_look(settings: Settings) -> Store:
@@ -168,7 +173,7 @@ async def open_ready_store(settings: Settings) -> Store:
     return store
 
 
-def _optional(module: str, extra: str) -> ModuleType:
+def optional(module: str, extra: str) -> ModuleType:
     """Import a backend; say which extra brings what it lacks."""
     try:
         return importlib.import_module(module)

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import datetime
+from pathlib import Path
 from typing import Final
 
 import grpc
@@ -11,6 +12,7 @@ from mainspring.dispatcher.office import Office
 from mainspring.ports import entropy
 from mainspring.ports.clock import utc_now
 from mainspring.ports.gateway import ClientGateway, WorkerGateway
+from mainspring.runtime.serving import Tls
 from mainspring.server.doorkeeper import Doorkeeper
 from mainspring.server.grpc.door import Door, open_door
 
@@ -55,6 +57,19 @@ class GrpcBackroom:
     def now(self) -> datetime:
         """Return the present instant."""
         return utc_now()
+
+
+def credentials(tls: Tls) -> "grpc.ServerCredentials | None":
+    """Return what encrypts the door; nothing where it speaks in plain text."""
+    if not tls.is_used:
+        return None
+    certificate = Path(tls.certificate).read_bytes()
+    authority = Path(tls.client_authority).read_bytes() if tls.client_authority else None
+    return grpc.ssl_server_credentials(
+        [(Path(tls.key or tls.certificate).read_bytes(), certificate)],
+        root_certificates=authority,
+        require_client_auth=authority is not None,
+    )
 
 
 @asynccontextmanager

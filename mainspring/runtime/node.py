@@ -116,7 +116,7 @@ async def run_node(
         with_signals(ask_stop)
         moments.on_start()
         async with asyncio.TaskGroup() as group:
-            group.create_task(_do(duties, settings, stopping))
+            group.create_task(do_duties(duties, settings, stopping))
             beside = None
             if companion is not None:
                 running = companion(stopping, stopped)
@@ -157,10 +157,10 @@ async def run_scheduler(
             moments.on_stop()
 
     with_signals(ask_stop)
-    await _do(duties, settings, stopping, moments.on_start)
+    await do_duties(duties, settings, stopping, moments.on_start)
 
 
-async def _do(
+async def do_duties(
     duties: Duties,
     settings: Settings,
     stopping: asyncio.Event,

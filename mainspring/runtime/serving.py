@@ -25,6 +25,7 @@ from mainspring.ports import entropy
 from mainspring.ports.gateway import ClientGateway
 from mainspring.runtime.addresses import Address
 from mainspring.server.doorkeeper import Doorkeeper
+from mainspring.server.events import Hub
 from mainspring.server.http.asgi import Application
 from mainspring.server.http.routes import TABLE
 
@@ -56,14 +57,16 @@ class House:
         doorkeeper: Doorkeeper,
         bind: Callable[[ClientGateway, str], ClientGateway],
         *,
-        grpc: str | None = None,
+        hub: Hub | None = None,
     ) -> None:
         """Lead to ``gateway``; ``bind`` makes one that reaches no further than a tenant."""
+        self.hub: Final = hub
+        #: Where the other door is, once it is open.
+        self.grpc: str | None = None
         self._gateway = gateway
         self._bind = bind
         self._bound: dict[str, ClientGateway] = {}
         self.doorkeeper: Final = doorkeeper
-        self.grpc: Final = grpc
 
     def gateway(self, tenant: str | None) -> ClientGateway:
         """Return a gateway that reaches no further than a tenant."""

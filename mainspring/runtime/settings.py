@@ -42,6 +42,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     inline_bytes: int = INLINE_BYTES_MAX
     #: Payloads longer than this are refused.
     payload_bytes: int = PAYLOAD_BYTES_MAX
+    #: Where a server of this store listens.
+    http_address: str = "127.0.0.1:8470"
+    grpc_address: str = "127.0.0.1:8471"
+    tls_cert: str = ""
+    tls_key: str = ""
+    tls_client_ca: str = ""
     keep_succeeded_days: int = 7
     keep_cancelled_days: int = 7
     keep_expired_days: int = 7
@@ -114,6 +120,41 @@ TABLE: Final = (
         default=str(PAYLOAD_BYTES_MAX),
         meaning="Payloads longer than this are refused.",
         bounds=(2, _GIB),
+    ),
+    SettingRow(
+        name="http_address",
+        key="http",
+        environment="MAINSPRING_HTTP",
+        default="127.0.0.1:8470",
+        meaning="Where server start opens REST: HOST:PORT.",
+    ),
+    SettingRow(
+        name="grpc_address",
+        key="grpc",
+        environment="MAINSPRING_GRPC",
+        default="127.0.0.1:8471",
+        meaning="Where server start opens gRPC: HOST:PORT, or none.",
+    ),
+    SettingRow(
+        name="tls_cert",
+        key="tls_cert",
+        environment="MAINSPRING_TLS_CERT",
+        default="",
+        meaning="The certificate of server start, in PEM: both doors are encrypted then.",
+    ),
+    SettingRow(
+        name="tls_key",
+        key="tls_key",
+        environment="MAINSPRING_TLS_KEY",
+        default="",
+        meaning="The private key of that certificate, if it is in a file of its own.",
+    ),
+    SettingRow(
+        name="tls_client_ca",
+        key="tls_client_ca",
+        environment="MAINSPRING_TLS_CLIENT_CA",
+        default="",
+        meaning="The authority that vouches for clients: everybody has to show a certificate.",
     ),
     SettingRow(
         name="keep_succeeded_days",

@@ -161,11 +161,16 @@ class Hub:
         self._through = max(found.through, since)
         return LOOK_SECONDS
 
-    async def watch(self, interest: Interest, after: str | None) -> AsyncGenerator[bytes, None]:
-        """Yield what to send, for as long as the reader likes.
+    def watch(self, interest: Interest, after: str | None) -> AsyncGenerator[bytes, None]:
+        """Return what yields what to send, for as long as the reader likes.
 
         ``after`` is the id of the last event that was received, of this hub or another.
         """
+        return self._watching(interest, None if after is None else _read_id(after))
+
+    async def _watching(
+        self, interest: Interest, after: "_Place | None"
+    ) -> AsyncGenerator[bytes, None]:
         watcher = _Watcher(interest)
         if self._through is None:
             await self._begin()
@@ -243,11 +248,11 @@ class Hub:
             self._id(since).encode()
         )
 
-    async def _missed(self, interest: Interest, after: str | None) -> list[bytes] | None:
+    async def _missed(self, interest: Interest, after: "_Place | None") -> list[bytes] | None:
         """Return what happened after an event; ``None``: that cannot be told."""
         if after is None:
             return []
-        name, number, since = _read_id(after)
+        name, number, since = after
         if name == self._name and self._remembers(number):
             return [
                 told.text
@@ -269,11 +274,19 @@ class Hub:
         return bool(self._remembered) and self._remembered[0].number <= number + 1 <= self._number
 
 
-def _read_id(text: str) -> tuple[str, int, datetime]:
+class _Place(NamedTuple):
+    """An event's id: of which hub, its number there, and before which time all was told."""
+
+    hub: str
+    number: int
+    since: datetime
+
+
+def _read_id(text: str) -> _Place:
     parts = text.split(".")
     if len(parts) == _ID_PARTS and parts[1].isdecimal() and parts[2].isdecimal():
         try:
-            return parts[0], int(parts[1]), _EPOCH + int(parts[2]) * _MICROSECOND
+            return _Place(parts[0], int(parts[1]), _EPOCH + int(parts[2]) * _MICROSECOND)
         except (OverflowError, ValueError):
             pass
     raise InvalidInput(

@@ -8,16 +8,17 @@ import pytest
 from mainspring.domain.access import EVERYBODY, Principal, Right
 from mainspring.domain.errors import Forbidden, InvalidInput, UnknownOption
 from mainspring.ports.gateway import ClientGateway, Submission
-from mainspring.server.http.calls import Call, Request
+from mainspring.server.http.calls import Call, House, Request
 from mainspring.server.http.forms import cron_of, is_plain, schedule_draft, submission
 from mainspring.wire.documents.submissions import SubmissionBody
 
 NOWHERE = cast("ClientGateway", None)
+NOBODYS = cast("House", None)
 REQUEST = Request("POST", "/api/v1/jobs", b"", {}, b"", "127.0.0.1", "req_1")
 
 
 def call(principal: Principal = EVERYBODY) -> Call:
-    return Call(REQUEST, principal, NOWHERE)
+    return Call(REQUEST, principal, NOWHERE, NOBODYS)
 
 
 def body(**members: Any) -> SubmissionBody:

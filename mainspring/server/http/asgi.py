@@ -14,17 +14,15 @@ from collections.abc import (
     MutableMapping,
     Sequence,
 )
-from contextlib import suppress
-from typing import Any, Final, NamedTuple, Protocol
+from contextlib import aclosing, suppress
+from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
 import msgspec
 
 from mainspring.domain.access import NOBODY, Principal
 from mainspring.domain.errors import InvalidInput, MainspringError, ServerUnreachable
-from mainspring.ports.gateway import ClientGateway
-from mainspring.server.doorkeeper import Doorkeeper
-from mainspring.server.http.calls import Answer, Call, Request, Stream
+from mainspring.server.http.calls import Answer, Call, House, Request, Stream
 from mainspring.server.http.lists import is_list, lines, wants_lines, with_link
 from mainspring.server.http.problems import MEDIA_TYPE, headers_of, problem_of
 from mainspring.server.http.reading import BodyReader, QueryReader, check_length, too_large
@@ -42,28 +40,6 @@ _ALWAYS: Final = (
     (b"cache-control", b"no-store"),
 )
 _log = logging.getLogger("mainspring.server")
-
-
-class House(Protocol):
-    """What stands behind the doors."""
-
-    @property
-    def doorkeeper(self) -> Doorkeeper:
-        """Return who knows who may come in."""
-        ...
-
-    def gateway(self, tenant: str | None) -> ClientGateway:
-        """Return a gateway that reaches no further than a tenant; ``None``: everywhere."""
-        ...
-
-    @property
-    def grpc(self) -> str | None:
-        """Return where the other door is, ``HOST:PORT``, if it is open."""
-        ...
-
-    def new_request_id(self) -> str:
-        """Return a name for a request that brought none."""
-        ...
 
 
 class _Ready(NamedTuple):
@@ -116,7 +92,7 @@ class Application:
             )
             await self._send_problem(send, failure, path, request_id)
             return
-        if isinstance(answer, Stream):
+        if isinstance(answer, Stream) and scope["method"] != "HEAD":
             await self._send_stream(receive, send, answer, request_id)
         else:
             await self._send_answer(
@@ -157,7 +133,7 @@ class Application:
             raise InvalidInput("this takes no parameters", hint="leave out what follows the ?")
         if route.takes_call:
             gateway = self._house.gateway(principal.tenant)
-            given["call"] = Call(request, principal, gateway, self._house.grpc)
+            given["call"] = Call(request, principal, gateway, self._house)
         if ready.is_list:
             if wants_lines(headers):
                 return await lines(route, given, self._encoder), route
@@ -218,6 +194,10 @@ class Application:
             status = answer.status or status
             more = answer.headers
             answer = answer.document
+        if isinstance(answer, Stream):
+            # Asked for its headers alone.
+            await answer.chunks.aclose()
+            answer = None
         body = b"" if answer is None else self._encoder.encode(answer)
         media_type = None if answer is None else _JSON
         await _send(send, status, media_type, body, more, request_id, is_head=is_head)
@@ -238,8 +218,9 @@ class Application:
         await send({"type": "http.response.start", "status": 200, "headers": headers})
 
         async def forward() -> None:
-            async for chunk in stream.chunks:
-                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+            async with aclosing(stream.chunks) as chunks:
+                async for chunk in chunks:
+                    await send({"type": "http.response.body", "body": chunk, "more_body": True})
 
         _, leaving, _ = await _first_of(forward(), _left(receive), self._ended.wait())
         if leaving.cancelled():

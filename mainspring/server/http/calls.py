@@ -2,8 +2,8 @@
 
 import base64
 import hashlib
-from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Final, Generic, NamedTuple, TypeVar
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -13,6 +13,8 @@ from mainspring.domain.ids import parse_job
 from mainspring.domain.job import DEFAULT_TENANT
 from mainspring.domain.limits import NAMED_JOBS_MAX
 from mainspring.ports.gateway import ClientGateway
+from mainspring.server.doorkeeper import Doorkeeper
+from mainspring.server.events import Hub
 
 T = TypeVar("T")
 _FINGERPRINT_BYTES: Final = 6
@@ -34,6 +36,28 @@ class Request(NamedTuple):
     base: str = ""
 
 
+class House(Protocol):
+    """What stands behind the doors."""
+
+    @property
+    def doorkeeper(self) -> Doorkeeper:
+        """Return who knows who may come in."""
+
+    def gateway(self, tenant: str | None) -> ClientGateway:
+        """Return a gateway that reaches no further than a tenant; ``None``: everywhere."""
+
+    @property
+    def grpc(self) -> str | None:
+        """Return where the other door is, ``HOST:PORT``, if it is open."""
+
+    def new_request_id(self) -> str:
+        """Return a name for a request that brought none."""
+
+    @property
+    def hub(self) -> Hub | None:
+        """Return who tells of live changes, where that is done."""
+
+
 class Call(NamedTuple):
     """A request by somebody who may make it."""
 
@@ -41,8 +65,7 @@ class Call(NamedTuple):
     principal: Principal
     #: Reaches no further than the principal.
     gateway: ClientGateway
-    #: Where the door of gRPC is, if it is open.
-    grpc: str | None = None
+    house: House
 
     @property
     def actor(self) -> Actor:
@@ -90,7 +113,7 @@ class Stream(NamedTuple):
     """An answer without a known end."""
 
     media_type: str
-    chunks: AsyncIterator[bytes]
+    chunks: AsyncGenerator[bytes, None]
 
 
 class Cursor:

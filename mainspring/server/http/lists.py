@@ -1,6 +1,6 @@
 """What every list can do: lead to its next page, and come whole, an item a line."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from typing import Any, Final, get_origin
 from urllib.parse import parse_qsl, urlencode
 
@@ -34,7 +34,7 @@ async def lines(route: Route, given: Mapping[str, Any], encoder: msgspec.json.En
         given = {**given, "query": msgspec.structs.replace(query, limit=PAGE_ITEMS_MAX)}
     first = _listing(await route.function(**given))
 
-    async def chunks() -> AsyncIterator[bytes]:
+    async def chunks() -> AsyncGenerator[bytes, None]:
         page = first
         while True:
             yield encoder.encode_lines(page.items)

@@ -2,7 +2,15 @@
 
 from typing import Final
 
-from mainspring.server.http.routes import about, control, dead_letters, fleet, jobs, submitting
+from mainspring.server.http.routes import (
+    about,
+    control,
+    dead_letters,
+    events,
+    fleet,
+    jobs,
+    submitting,
+)
 from mainspring.server.http.routing import Table
 
 TABLE: Final = Table(
@@ -15,6 +23,7 @@ TABLE: Final = Table(
         *fleet.workers.all,
         *fleet.handlers.all,
         *fleet.files.all,
+        *events.routes.all,
         *about.routes.all,
     ]
 )

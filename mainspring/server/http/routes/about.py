@@ -57,7 +57,7 @@ async def get_server(call: Call) -> ServerDocument:
     return ServerDocument(
         version=__version__,
         now=await call.gateway.now(),
-        grpc=call.grpc,
+        grpc=call.house.grpc,
         principal=call.principal.name,
         tenant=call.principal.tenant,
         rights=sorted(right.value for right in call.principal.rights),

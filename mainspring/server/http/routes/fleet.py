@@ -1,6 +1,6 @@
 """Queues, workers, the kinds that they have declared, and files of handlers."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 
 import msgspec
 
@@ -138,7 +138,7 @@ async def read_file(call: Call, query: FileQuery) -> Stream:
     """Return the bytes of a file that a handler saved."""
     body = await call.gateway.read_file(query.reference)
 
-    async def chunks() -> AsyncIterator[bytes]:
+    async def chunks() -> AsyncGenerator[bytes, None]:
         yield body
 
     return Stream("application/octet-stream", chunks())
