@@ -37,7 +37,9 @@ SERVERS_REPORT = CACHE / "servers-report.json"
 CLOSING_LINE = re.compile(r"^=+ .*\bin [0-9.]+s\b.* =+$|^no tests ran in .*$")
 GRACE_SECONDS = 15
 FAST_TESTS = ("tests/unit", "tests/tidy")
-DISTRIBUTION = ("-n", "2", "--dist", "loadgroup")
+# A good part of the tests waits for processes, leases and deadlines: three keep two cores busy.
+# Each takes a run of neighbours, which share what is made for a module, and then from the others.
+DISTRIBUTION = ("-n", "3", "--dist", "worksteal")
 
 
 @dataclass
@@ -98,7 +100,7 @@ def gate_steps(arguments: argparse.Namespace, pytest_arguments: Sequence[str]) -
 
 
 def pytest_step(pytest_arguments: Sequence[str], *, fast: bool) -> Step:
-    """The tests: in two processes unless the caller says otherwise."""
+    """The tests: in three processes unless the caller says otherwise."""
     command = ["pytest"]
     if not any(re.match(r"-n\d*$|--numprocesses|--pdb|-p$", word) for word in pytest_arguments):
         command += DISTRIBUTION

@@ -9,10 +9,11 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, ClassVar
 
 import msgspec
 import pytest
@@ -21,6 +22,7 @@ from mainspring.cli.root import run
 from mainspring.cli.tour import app as tour
 from mainspring.runtime.assemble import open_store
 from mainspring.runtime.settings import Settings
+from tests.cli.warm import READ_AT_START, Warm
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_SECONDS = 40.0
@@ -62,6 +64,8 @@ class Done(msgspec.Struct, frozen=True):
 class Commands:
     """Runs `mainspring ...` in one folder."""
 
+    warm: ClassVar[Warm]
+
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.store = folder / ".mainspring" / "dev.db"
@@ -73,17 +77,22 @@ class Commands:
         env: Mapping[str, str] | None = None,
         expect: int | None = None,
     ) -> Done:
-        done = subprocess.run(
-            [sys.executable, "-m", "mainspring", *words],
-            cwd=self.folder,
-            env=environment() | dict(env or {}),
-            input=stdin,
-            stdin=subprocess.DEVNULL if stdin is None else None,
-            capture_output=True,
-            timeout=PATIENCE_SECONDS,
-            check=False,
-        )
-        found = Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+        given = environment() | dict(env or {})
+        if env and any(name.startswith(READ_AT_START) for name in env):
+            cold = subprocess.run(
+                [sys.executable, "-m", "mainspring", *words],
+                cwd=self.folder,
+                env=given,
+                input=stdin,
+                stdin=subprocess.DEVNULL if stdin is None else None,
+                capture_output=True,
+                timeout=PATIENCE_SECONDS,
+                check=False,
+            )
+            code, out, err = cold.returncode, cold.stdout, cold.stderr
+        else:
+            code, out, err = self.warm.run(words, self.folder, given, stdin, PATIENCE_SECONDS)
+        found = Done(code, out.decode(), err.decode())
         if expect is not None:
             assert found.code == expect, found
         return found
@@ -172,6 +181,17 @@ async def make_store(path: Path) -> None:
         await store.declare_handlers([handler.info for handler in tour.handlers.values()])
     finally:
         await store.close()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def warm() -> Iterator[None]:
+    """What `Commands` has its commands forked from."""
+    # Short: the name of a socket has at most 104 characters.
+    with (
+        tempfile.TemporaryDirectory(prefix="ms-") as folder,
+        Warm(Path(folder), environment()) as Commands.warm,
+    ):
+        yield
 
 
 @pytest.fixture(scope="session")
