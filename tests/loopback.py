@@ -12,16 +12,17 @@ from mainspring.runtime.assemble import open_client_gateway
 from mainspring.runtime.serving import House, open_http
 from mainspring.runtime.settings import Settings
 from mainspring.server.doorkeeper import Doorkeeper, OpenDoorkeeper
+from mainspring.server.events import Hub
 
 
 @asynccontextmanager
 async def serving(
-    gateway: ClientGateway, doorkeeper: Doorkeeper | None = None
+    gateway: ClientGateway, doorkeeper: Doorkeeper | None = None, *, hub: Hub | None = None
 ) -> AsyncIterator[str]:
     """Serve a gateway on a port that was free; yield the address."""
     listening = listen("http", Address("127.0.0.1", 0))
     port: int = listening.getsockname()[1]
-    house = House(gateway, doorkeeper or OpenDoorkeeper(), bound_desk)
+    house = House(gateway, doorkeeper or OpenDoorkeeper(), bound_desk, hub=hub)
     async with open_http(house, listening):
         yield f"http://127.0.0.1:{port}"
 
