@@ -5,7 +5,7 @@ from typing import Annotated, Final
 
 from cyclopts import App, Parameter
 
-from mainspring.cli.asking import every, nearest, open_gateway
+from mainspring.cli.asking import actor, every, nearest, open_gateway
 from mainspring.cli.job_tables import job_columns, state_cell
 from mainspring.cli.options import COMMANDS, FLAG, Given, Options
 from mainspring.cli.output import (
@@ -138,7 +138,7 @@ async def drain(
     async with open_gateway(options) as gateway:
         found = await _find(gateway, worker)
         is_up = found.state in ("alive", "draining")
-        asked = is_up if dry_run else await gateway.drain_worker(found.id)
+        asked = is_up if dry_run else await gateway.drain_worker(found.id, actor=actor())
     if not asked:
         raise NotFound(
             f"no worker {worker} is up", hint="mainspring workers ls lists those that are"

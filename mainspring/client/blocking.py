@@ -138,7 +138,7 @@ class BlockingWorkers:
 
     def drain(self, worker_id: str) -> bool:
         """Ask a worker to claim no more, finish and end; False: there is no such worker."""
-        return self._door.ask(questions.drain(worker_id))
+        return self._door.ask(questions.drain(self._door, worker_id))
 
 
 class BlockingHandlers:

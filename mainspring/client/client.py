@@ -145,7 +145,7 @@ class AsyncWorkers:
 
     async def drain(self, worker_id: str) -> bool:
         """Ask a worker to claim no more, finish and end; False: there is no such worker."""
-        return await self._door.aask(questions.drain(worker_id))
+        return await self._door.aask(questions.drain(self._door, worker_id))
 
 
 class AsyncHandlers:

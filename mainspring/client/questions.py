@@ -187,10 +187,10 @@ async def workers(gateway: ClientGateway) -> list[WorkerView]:
     return await gateway.list_workers()
 
 
-def drain(worker_id: str) -> Asking[bool]:
+def drain(door: Door, worker_id: str) -> Asking[bool]:
     """Ask a worker to finish and end."""
     raw = parse(WORKER, worker_id)
-    return lambda gateway: gateway.drain_worker(raw)
+    return lambda gateway: gateway.drain_worker(raw, actor=door.actor)
 
 
 async def handlers(gateway: ClientGateway) -> list[HandlerInfo]:

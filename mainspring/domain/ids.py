@@ -43,6 +43,21 @@ def show(prefix: str, raw: bytes) -> str:
     return f"{prefix}_{''.join(pairs)}"
 
 
+def to_base_32(number: int, characters: int) -> str:
+    """Return a number as so many characters of Crockford's base 32."""
+    return "".join(_ALPHABET[number >> shift & 31] for shift in range(5 * (characters - 1), -1, -5))
+
+
+def from_base_32(text: str) -> int | None:
+    """Read a number as people type it; ``None`` where a character is none of the alphabet."""
+    number = 0
+    for letter in text:
+        if letter not in _VALUE_OF:
+            return None
+        number = number << 5 | _VALUE_OF[letter]
+    return number
+
+
 def show_job(job_id: bytes) -> str:
     """Return the shown form of a job's id."""
     return show(JOB, job_id)
@@ -94,11 +109,9 @@ def window(prefix: str, text: str) -> tuple[bytes, bytes | None] | None:
     found, separator, digits = text.partition("_")
     if not separator or found != prefix or len(digits) > _SHOWN_LENGTH:
         return None
-    number = 0
-    for letter in digits:
-        if letter not in _VALUE_OF:
-            return None
-        number = number << 5 | _VALUE_OF[letter]
+    number = from_base_32(digits)
+    if number is None:
+        return None
     rest = 5 * (_SHOWN_LENGTH - len(digits))
     first, after = number << rest, (number + 1) << rest
     if first >> 128:

@@ -88,6 +88,14 @@ _ALL: Final = (
     Limit("count_fires_max", 2_000, "Missed fires that are counted; beyond it they are many."),
     Limit("audit_fires_max", 200_000, "Fires of one schedule that one audit computes anew."),
     Limit("audit_items_max", 1_000, "Findings that one audit lists; all of them are counted."),
+    Limit(
+        "audit_bytes_max",
+        2_097_152,
+        "What a line of the audit says of before or after; of longer ones it keeps the SHA-256.",
+    ),
+    Limit("audit_days", 365, "How long the audit says who did what."),
+    Limit("key_items_max", 32, "Scopes, roles and rights that one API key is given."),
+    Limit("key_overlap_seconds_max", 2_592_000, "How long a key stays good beside its successor."),
     Limit("schedule_characters_max", 128, "The name of a schedule or a calendar."),
     Limit("note_characters_max", 1_000, "The note of a schedule, or the reason of a pause."),
     Limit("ledger_days", 400, "How long the ledger keeps what became of a fire."),
@@ -171,6 +179,10 @@ BACKFILL_JOBS_MAX: Final = LIMITS["backfill_jobs_max"].default
 COUNT_FIRES_MAX: Final = LIMITS["count_fires_max"].default
 AUDIT_FIRES_MAX: Final = LIMITS["audit_fires_max"].default
 AUDIT_ITEMS_MAX: Final = LIMITS["audit_items_max"].default
+AUDIT_BYTES_MAX: Final = LIMITS["audit_bytes_max"].default
+AUDIT_DAYS: Final = LIMITS["audit_days"].default
+KEY_ITEMS_MAX: Final = LIMITS["key_items_max"].default
+KEY_OVERLAP_SECONDS_MAX: Final = LIMITS["key_overlap_seconds_max"].default
 SCHEDULE_CHARACTERS_MAX: Final = LIMITS["schedule_characters_max"].default
 NOTE_CHARACTERS_MAX: Final = LIMITS["note_characters_max"].default
 LEDGER_DAYS: Final = LIMITS["ledger_days"].default

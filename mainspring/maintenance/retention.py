@@ -1,4 +1,4 @@
-"""How long final jobs and the ledger of fires are kept, and the step that drops older ones."""
+"""How long jobs, the ledger of fires and the audit are kept, and the step that drops them."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -6,7 +6,12 @@ from typing import Final, Protocol
 
 import msgspec
 
-from mainspring.domain.limits import LEDGER_DAYS, OPERATION_DAYS, OPERATION_PREVIEW_HOURS
+from mainspring.domain.limits import (
+    AUDIT_DAYS,
+    LEDGER_DAYS,
+    OPERATION_DAYS,
+    OPERATION_PREVIEW_HOURS,
+)
 from mainspring.domain.states import JobState
 from mainspring.maintenance.files import FileSweeper
 from mainspring.ports.blobs import BlobStore
@@ -56,6 +61,7 @@ class Housekeeping:
         *,
         blobs: BlobStore | None,
         keep_days: Mapping[JobState, int] = KEEP_DAYS,
+        keep_audit_days: int = AUDIT_DAYS,
         rows_a_step: int = _ROWS_A_STEP,
     ) -> None:
         """Clean this store and the blobs that its history names."""
@@ -63,6 +69,7 @@ class Housekeeping:
         self._store = store
         self._blobs = blobs
         self._keep_days = keep_days
+        self._keep_audit_days = keep_audit_days
         #: Objects whose rows are gone and whose deletion failed; tried again at each sweep.
         self._orphans: list[str] = []
         self._files = None if blobs is None else FileSweeper(store, blobs)
@@ -72,6 +79,7 @@ class Housekeeping:
         prepared = await self._store.prepare_partitions(_DAYS_AHEAD)
         limit = self._rows_a_step
         retained = await self._store.apply_retention(self._keep_days, limit=limit)
+        audit = await self._store.retain_audit(self._keep_audit_days, limit=limit)
         self._orphans += retained.references
         expired = await self._store.forget_expired(limit)
         now = await self._store.now()
@@ -88,11 +96,13 @@ class Housekeeping:
         files, goes_on = (0, False) if self._files is None else await self._files.step()
         return Swept(
             prepared,
-            retained.dropped,
+            retained.dropped + audit.dropped,
             expired + fires + operations,
             files,
             goes_on,
-            has_backlog=retained.is_partial or max(expired, fires, operations) >= limit,
+            has_backlog=retained.is_partial
+            or audit.is_partial
+            or max(expired, fires, operations) >= limit,
         )
 
     async def step(self) -> float:

@@ -323,7 +323,7 @@ class ClientGateway(Protocol):
         """Return worker sessions, newest first."""
         ...
 
-    async def drain_worker(self, worker_id: bytes) -> bool:
+    async def drain_worker(self, worker_id: bytes, *, actor: str) -> bool:
         """Ask a worker to claim no more, finish what it runs and end. False: no such worker."""
         ...
 

@@ -37,6 +37,7 @@ from mainspring.domain.job import (
 )
 from mainspring.domain.outcome import LogLine, Progress
 from mainspring.domain.states import JobState
+from mainspring.ports.access import AuditStore, KeyStore, TenantStore
 from mainspring.ports.operations import OperationStore
 from mainspring.ports.schedules import ScheduleStore
 from mainspring.ports.webhooks import WebhookStore
@@ -210,7 +211,7 @@ class DispatchStore(Protocol):
 class RosterStore(Protocol):
     """Who works here, and what they can do."""
 
-    async def ask_drain(self, worker_id: bytes) -> bool:
+    async def ask_drain(self, worker_id: bytes, *, actor: str) -> bool:
         """Ask a worker to drain; it learns so with its next beat. False: no such worker."""
         ...
 
@@ -258,7 +259,11 @@ class SessionStore(RosterStore, Protocol):
 
 
 class ControlStore(Protocol):
-    """People and clients change what is under way."""
+    """People and clients change what is under way.
+
+    Every change is in the audit, in its own transaction: by whom (``actor``), from where
+    (``domain.access.source_of``), and what it was before and after.
+    """
 
     async def cancel(
         self, job_ids: Sequence[bytes], *, reason: str, force: bool, actor: str
@@ -393,6 +398,10 @@ class MaintenanceStore(Protocol):
         """Drop history older than kept (whole partitions; bounded deletes on SQLite)."""
         ...
 
+    async def retain_audit(self, keep_days: int, *, limit: int) -> Retained:
+        """Drop the audit of older days (whole partitions; bounded deletes on SQLite)."""
+        ...
+
     async def forget_expired(self, limit: int) -> int:
         """Drop expired submission keys and sessions long ended; return how many."""
         ...
@@ -482,6 +491,9 @@ class Store(
     ScheduleStore,
     WebhookStore,
     OperationStore,
+    KeyStore,
+    TenantStore,
+    AuditStore,
     MaintenanceStore,
     HealthStore,
     SchemaStore,

@@ -398,9 +398,9 @@ class FrontDesk:
         """Return worker sessions."""
         return await self._store.list_workers()
 
-    async def drain_worker(self, worker_id: bytes) -> bool:
+    async def drain_worker(self, worker_id: bytes, *, actor: str) -> bool:
         """Ask a worker to drain."""
-        asked = await self._store.ask_drain(worker_id)
+        asked = await self._store.ask_drain(worker_id, actor=actor)
         self._store.wakeups.announce({f"worker:{worker_id.hex()}"})
         return asked
 

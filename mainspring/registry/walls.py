@@ -174,10 +174,10 @@ class WalledJobs:
         refuse_other(self._tenant, tenant)
         return await self._store.count_states(self._tenant)
 
-    async def ask_drain(self, worker_id: bytes) -> bool:
+    async def ask_drain(self, worker_id: bytes, *, actor: str) -> bool:
         if not await self.is_session_of(worker_id, self._tenant):
             raise _shared("this worker cannot be drained")
-        return await self._store.ask_drain(worker_id)
+        return await self._store.ask_drain(worker_id, actor=actor)
 
     async def is_session_of(self, worker_id: bytes, tenant: str) -> bool:
         return tenant == self._tenant and await self._store.is_session_of(worker_id, tenant)

@@ -187,7 +187,12 @@ async def _maintain(store: Store, settings: Settings, stopping: asyncio.Event) -
     blobs = open_blobs(settings)
     hints = store.wakeups.subscribe(OPERATION_TOPICS)
     try:
-        house = Housekeeping(store, blobs=blobs, keep_days=keep_days(settings))
+        house = Housekeeping(
+            store,
+            blobs=blobs,
+            keep_days=keep_days(settings),
+            keep_audit_days=settings.keep_audit_days,
+        )
         recovering = _Recovering(store, Recovery(store, store.wakeups, Judge(dice(), blobs)))
         carrying = Carrying(store, blobs=blobs)
         async with asyncio.TaskGroup() as group:

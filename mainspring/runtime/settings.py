@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from mainspring.domain.errors import ConfigError, NotFound
-from mainspring.domain.limits import INLINE_BYTES_MAX, PAYLOAD_BYTES_MAX
+from mainspring.domain.limits import AUDIT_DAYS, INLINE_BYTES_MAX, PAYLOAD_BYTES_MAX
 from mainspring.domain.states import FINAL, JobState
 from mainspring.runtime.config_files import ConfigFile, find_project_file, find_user_file
 
@@ -53,6 +53,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     keep_expired_days: int = 7
     keep_skipped_days: int = 7
     keep_dead_days: int = 90
+    keep_audit_days: int = AUDIT_DAYS
 
 
 class SettingRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -194,6 +195,14 @@ TABLE: Final = (
         environment="MAINSPRING_KEEP_DEAD_DAYS",
         default="90",
         meaning="Days for which dead letters, and attempts that failed, are kept.",
+        bounds=(1, _DAYS_MAX),
+    ),
+    SettingRow(
+        name="keep_audit_days",
+        key="keep_audit_days",
+        environment="MAINSPRING_KEEP_AUDIT_DAYS",
+        default=str(AUDIT_DAYS),
+        meaning="Days for which the audit says who did what.",
         bounds=(1, _DAYS_MAX),
     ),
 )

@@ -9,6 +9,7 @@ from mainspring.domain.errors import NotFound
 from mainspring.domain.ids import show_attempt
 from mainspring.domain.references import file_key
 from mainspring.domain.states import JobState
+from mainspring.domain.trail import AuditFilter
 from mainspring.integrations.local_blobs import LocalBlobs
 from mainspring.maintenance.files import FileSweeper
 from mainspring.maintenance.retention import KEEP_DAYS, Housekeeping
@@ -103,6 +104,25 @@ async def test_the_days_are_settings(
     clock.advance(timedelta(days=7 + _SLACK_DAYS))
     await sweep_all(house)
     assert set(await store.get_states([done, cancelled])) == {done}
+
+
+async def test_the_audit_is_kept_for_a_year_or_as_told(store: Store, clock: SettableClock) -> None:
+    async def left() -> list[str]:
+        found = await store.list_audit(AuditFilter(), limit=10)
+        return [entry.subject for entry in found]
+
+    await store.pause_queue("old", reason="", actor="ada")
+    clock.advance(timedelta(days=360))
+    await store.pause_queue("new", reason="", actor="ada")
+    await sweep_all(Housekeeping(store, blobs=None))
+    assert await left() == ["new", "old"]
+    # A month's partition may outlive its oldest line by a month.
+    clock.advance(timedelta(days=40))
+    await sweep_all(Housekeeping(store, blobs=None))
+    assert await left() == ["new"]
+    clock.advance(timedelta(days=40))
+    await sweep_all(Housekeeping(store, blobs=None, keep_audit_days=30))
+    assert await left() == []
 
 
 async def test_objects_go_with_their_jobs(

@@ -24,6 +24,8 @@ EXEMPT: dict[tuple[str, str], str] = {
     ("*", "pg_advisory_xact_lock"): "PostgreSQL's function",
     ("*", "pg_try_advisory_lock"): "PostgreSQL's function",
     ("*", "pg_try_advisory_xact_lock"): "PostgreSQL's function",
+    ("mainspring/store/postgres/migrations/0006_pre_access.sql", "trigger"): "PostgreSQL's type",
+    ("mainspring/store/postgres/schema.sql", "trigger"): "PostgreSQL's type",
 }
 
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")

@@ -15,12 +15,13 @@ from mainspring.domain.ids import SCHEDULE, show
 from mainspring.domain.job import NewJob
 from mainspring.domain.schedule import BackfillView, Cause, FireRow, Outcome
 from mainspring.ports.schedules import Judged, NewBackfill, Release
+from mainspring.store.auditing import cancelled_backfill_line, new_backfill_line
 from mainspring.store.postgres import schedule_rows
 from mainspring.store.postgres.auditing import audit
 from mainspring.store.postgres.judging import NOTHING, find_standings, insert_jobs, is_soon_due
 from mainspring.store.postgres.part import Part
 from mainspring.store.postgres.pool import follow, load
-from mainspring.store.postgres.rows import json_text, keepable
+from mainspring.store.postgres.rows import keepable
 from mainspring.store.postgres.schedule_rows import Written, ms_of
 from mainspring.store.statements import Ask, Steps
 
@@ -91,7 +92,7 @@ def _create(new: NewBackfill, actor: str, at: datetime | None) -> Steps[int]:
     if not found:
         shown = show(SCHEDULE, new.schedule_id)
         raise NotFound(f"there is no schedule {shown}", details={"schedule": shown})
-    version, is_new = found[0]
+    version, is_new, tenant = found[0]
     if is_new:
         rows = [_row(new, *fire, version) for fire in sorted(set(new.fires))]
         keys = schedule_rows.fire_columns(rows)
@@ -101,8 +102,7 @@ def _create(new: NewBackfill, actor: str, at: datetime | None) -> Steps[int]:
     found = yield Ask(_COUNT, {"id": new.id, "is_new": is_new})
     fires: int = found[0]["fires"]
     if is_new:
-        detail = json_text({"backfill": new.id.hex(), "fires": fires})
-        yield audit(at, actor, "backfill.create", {show(SCHEDULE, new.schedule_id): detail})
+        yield audit(at, actor, "backfill.create", [new_backfill_line(new, tenant, fires)])
     return fires
 
 
@@ -123,9 +123,9 @@ def _cancel(backfill_id: bytes, actor: str, at: datetime | None) -> Steps[bool]:
     if not rows:
         return False
     yield Ask(_GIVE_BACK, {"ids": [backfill_id]})
-    subject = show(SCHEDULE, rows[0]["schedule_id"])
-    detail = json_text({"backfill": backfill_id.hex()})
-    yield audit(at, actor, "backfill.cancel", {subject: detail})
+    row = rows[0]
+    line = cancelled_backfill_line(backfill_id, row["schedule_id"], row["tenant"])
+    yield audit(at, actor, "backfill.cancel", [line])
     return True
 
 

@@ -1,17 +1,25 @@
 """People and clients change what is under way. Every change is written into the audit with it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from mainspring.domain.ids import show_job
 from mainspring.domain.states import JobState
 from mainspring.ports.store import CancelResult
+from mainspring.store.auditing import (
+    Cancelled,
+    Dead,
+    Line,
+    Purged,
+    cancelled,
+    run_now_line,
+    under,
+)
 from mainspring.store.postgres.auditing import audit
 from mainspring.store.postgres.part import Part
 from mainspring.store.postgres.pool import Connection, bind, load
-from mainspring.store.postgres.rows import json_text, keepable
-from mainspring.store.statements import Statement
+from mainspring.store.postgres.rows import keepable
+from mainspring.store.statements import Ask
 
 _CANCEL: Final = load("cancel")
 _FINAL_STATES: Final = load("final_states")
@@ -32,11 +40,13 @@ class Control(Part):
             return []
         at = self._at()
 
+        told = {"reason": reason, "force": force}
+
         async def work(connection: Connection) -> dict[bytes, CancelResult]:
-            found = await cancel_jobs(connection, at, job_ids, reason=reason, force=force)
-            changed = [job_id for job_id, result in found.items() if result.changed]
-            detail: dict[str, object] = {"reason": reason, "force": force}
-            await audit_jobs(connection, at, actor, "cancel", dict.fromkeys(changed, detail))
+            acted = await cancel_jobs(connection, at, job_ids, reason=reason, force=force)
+            lines = under([each.line for each in acted.values()], told)
+            await tell(connection, audit(at, actor, "job.cancel", lines))
+            found = {job_id: each.result for job_id, each in acted.items()}
             missing = [job_id for job_id in job_ids if job_id not in found]
             if missing:
                 sought: dict[str, object] = {"ids": missing, "finished_after": None}
@@ -55,8 +65,8 @@ class Control(Part):
 
         async def work(connection: Connection) -> set[bytes]:
             moved = await run_jobs_now(connection, at, job_ids)
-            await audit_jobs(connection, at, actor, "run_now", {job_id: {} for job_id in moved})
-            return moved
+            await tell(connection, audit(at, actor, "job.run_now", list(moved.values())))
+            return set(moved)
 
         return _in_order(job_ids, await self._pools.general.transaction(work))
 
@@ -69,9 +79,9 @@ class Control(Part):
         text = None if payload is None else payload.decode()
 
         async def work(connection: Connection) -> set[bytes]:
-            details = await replay_jobs(connection, at, job_ids, text)
-            await audit_jobs(connection, at, actor, "replay", details)
-            return set(details)
+            revived = await replay_jobs(connection, at, job_ids, text)
+            await tell(connection, audit(at, actor, "job.replay", list(revived.values())))
+            return set(revived)
 
         return _in_order(job_ids, await self._pools.general.transaction(work))
 
@@ -82,29 +92,38 @@ class Control(Part):
 
         async def work(connection: Connection) -> list[str]:
             purged = await purge_jobs(connection, job_ids)
-            await audit_jobs(connection, at, actor, "purge", {job_id: {} for job_id in purged})
-            return [reference for references in purged.values() for reference in references]
+            lines = [each.line for each in purged.values()]
+            await tell(connection, audit(at, actor, "job.purge", lines))
+            return [reference for each in purged.values() for reference in each.references]
 
         return await self._pools.general.transaction(work)
 
     async def pause_queue(self, queue: str, *, reason: str, actor: str) -> bool:
-        return await self._turn_queue(_PAUSE, queue, reason, actor)
-
-    async def resume_queue(self, queue: str, *, actor: str) -> bool:
-        return await self._turn_queue(_RESUME, queue, "", actor)
-
-    async def _turn_queue(self, statement: Statement, queue: str, reason: str, actor: str) -> bool:
         at = self._at()
         values: dict[str, object] = {
-            "at": at, "queue": queue, "reason": keepable(reason), "actor": actor,
+            "at": at, "queue": queue, "reason": keepable(reason), "actor": keepable(actor),
         }  # fmt: skip
+        after = {"is_paused": True, "reason": reason}
+        told = Line(queue, before={"is_paused": False}, after=after)
 
         async def work(connection: Connection) -> bool:
-            turned = await connection.fetch(statement.text, *bind(statement, values))
-            if turned:
-                detail: dict[str, object] = {"reason": reason} if reason else {}
-                await audit_all(connection, at, actor, statement.name, {queue: detail})
-            return bool(turned)
+            rows = await connection.fetch(_PAUSE.text, *bind(_PAUSE, values))
+            await tell(connection, audit(at, actor, "queue.pause", [told] if rows else []))
+            return bool(rows)
+
+        return await self._pools.general.transaction(work)
+
+    async def resume_queue(self, queue: str, *, actor: str) -> bool:
+        at = self._at()
+
+        async def work(connection: Connection) -> bool:
+            rows = await connection.fetch(_RESUME.text, *bind(_RESUME, {"queue": queue}))
+            told = [
+                Line(queue, before={"is_paused": True, **row}, after={"is_paused": False})
+                for row in rows
+            ]
+            await tell(connection, audit(at, actor, "queue.resume", told))
+            return bool(rows)
 
         return await self._pools.general.transaction(work)
 
@@ -120,71 +139,47 @@ async def cancel_jobs(
     *,
     reason: str,
     force: bool,
-) -> dict[bytes, CancelResult]:
+) -> dict[bytes, Cancelled]:
     """Cancel live jobs; tell of each that was found."""
     ids = sorted(set(job_ids))
     values: dict[str, object] = {
         "at": at, "ids": ids, "forced_ids": ids if force else (), "reason": keepable(reason),
     }  # fmt: skip
-    return {
-        row["id"]: CancelResult(row["id"], JobState(row["state"]), row["changed"], row["worker_id"])
-        for row in await connection.fetch(_CANCEL.text, *bind(_CANCEL, values))
-    }
+    found: dict[bytes, Cancelled] = {}
+    for row in await connection.fetch(_CANCEL.text, *bind(_CANCEL, values)):
+        state = JobState(row["state"])
+        result = CancelResult(row["id"], state, row["changed"], row["worker_id"])
+        found[row["id"]] = cancelled(result, row["tenant"], row["former"])
+    return found
 
 
 async def run_jobs_now(
     connection: Connection, at: datetime | None, job_ids: Sequence[bytes]
-) -> set[bytes]:
-    """Make waiting jobs due; return those that were not."""
+) -> dict[bytes, Line]:
+    """Make waiting jobs due; return those that were not, with their lines in the audit."""
     values: dict[str, object] = {"at": at, "ids": sorted(set(job_ids))}
-    return {row["id"] for row in await connection.fetch(_RUN_NOW.text, *bind(_RUN_NOW, values))}
+    rows = await connection.fetch(_RUN_NOW.text, *bind(_RUN_NOW, values))
+    return {row["id"]: run_now_line(*row) for row in rows}
 
 
 async def replay_jobs(
     connection: Connection, at: datetime | None, job_ids: Sequence[bytes], payload: str | None
-) -> dict[bytes, dict[str, object]]:
-    """Bring dead jobs back; return what the audit is to say of each."""
+) -> dict[bytes, Line]:
+    """Bring dead jobs back; return their lines in the audit."""
     values: dict[str, object] = {"at": at, "ids": sorted(set(job_ids)), "payload": payload}
     rows = await connection.fetch(_REPLAY.text, *bind(_REPLAY, values))
-    if payload is None:
-        return {row["id"]: {} for row in rows}
-    return {
-        row["id"]: {"replaced": {"payload": row["payload"], "payload_ref": row["payload_ref"]}}
-        for row in rows
-    }
+    is_replaced = payload is not None
+    return {row["id"]: Dead(*row).replayed(is_replaced=is_replaced) for row in rows}
 
 
-async def purge_jobs(connection: Connection, job_ids: Sequence[bytes]) -> dict[bytes, list[str]]:
-    """Delete dead jobs; return the references of each that no row names any more."""
+async def purge_jobs(connection: Connection, job_ids: Sequence[bytes]) -> dict[bytes, Purged]:
+    """Delete dead jobs; return what goes with each."""
     values: dict[str, object] = {"ids": sorted(set(job_ids))}
     rows = await connection.fetch(_PURGE.text, *bind(_PURGE, values))
-    return {
-        row["id"]: [each for each in (row["payload_ref"], row["result_ref"]) if each is not None]
-        for row in rows
-    }
+    return {row["id"]: Dead(*row).purged() for row in rows}
 
 
-async def audit_jobs(
-    connection: Connection,
-    at: datetime | None,
-    actor: str,
-    action: str,
-    details: Mapping[bytes, Mapping[str, object]],
-) -> None:
-    """Write into the audit what was done with each job."""
-    named = {show_job(job_id): detail for job_id, detail in details.items()}
-    await audit_all(connection, at, actor, action, named)
-
-
-async def audit_all(
-    connection: Connection,
-    at: datetime | None,
-    actor: str,
-    action: str,
-    details: Mapping[str, Mapping[str, object]],
-) -> None:
-    """Write into the audit what was done with each of several things."""
-    if details:
-        lines = {subject: json_text(detail) for subject, detail in details.items()}
-        ask = audit(at, actor, action, lines)
+async def tell(connection: Connection, ask: Ask) -> None:
+    """Write lines of the audit, if there are any."""
+    if ask.values["subjects"]:
         await connection.execute(ask.statement.text, *bind(ask.statement, ask.values))

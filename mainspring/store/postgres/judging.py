@@ -8,7 +8,6 @@ taken before those of the ledger.
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from itertools import groupby
 from operator import itemgetter
 from typing import Final, NamedTuple
 
@@ -27,11 +26,12 @@ from mainspring.ports.schedules import (
     Judged,
     NewSchedule,
 )
+from mainspring.store.auditing import Line, calendar_line, ruling_line
 from mainspring.store.postgres import schedule_rows
 from mainspring.store.postgres.auditing import audit
 from mainspring.store.postgres.columns import columns
 from mainspring.store.postgres.pool import load
-from mainspring.store.postgres.rows import as_text, json_text, keepable
+from mainspring.store.postgres.rows import as_text, keepable
 from mainspring.store.postgres.schedule_rows import FireKey, Ruled, Written
 from mainspring.store.statements import Ask, Steps
 
@@ -52,6 +52,7 @@ _SUBMIT: Final = load("submit")
 _OVERLAP_FIRES: Final = load("overlap_fires")
 _UPDATE: Final = load("update_schedules")
 _CHANGE: Final = load("change_schedules")
+_FIND_CALENDAR: Final = load("find_calendar")
 _PUT_CALENDAR: Final = load("put_calendar")
 _DELETE_CALENDAR: Final = load("delete_calendar")
 
@@ -173,6 +174,7 @@ def _take_back(ids: Sequence[bytes], at: datetime | None) -> Steps[dict[bytes, l
 
 def _change_calendar(wanted: CalendarChange, occasion: Occasion) -> Steps[None]:
     values: dict[str, object] = {"tenant": wanted.tenant, "name": wanted.name}
+    known = yield Ask(_FIND_CALENDAR, values)
     if wanted.definition is None:
         changed, action = (yield Ask(_DELETE_CALENDAR, values)), "calendar.remove"
     else:
@@ -183,8 +185,8 @@ def _change_calendar(wanted: CalendarChange, occasion: Occasion) -> Steps[None]:
         }
         changed, action = (yield Ask(_PUT_CALENDAR, values)), "calendar.write"
     if changed:
-        detail = json_text({"tenant": wanted.tenant})
-        yield audit(occasion.at, occasion.actor, action, {wanted.name: detail})
+        line = calendar_line(wanted, known[0]["definition"] if known else None)
+        yield audit(occasion.at, occasion.actor, action, [line])
 
 
 def _ledger(schedule_id: bytes, rows: tuple[int, int]) -> Steps[list[FireView]]:
@@ -263,13 +265,12 @@ def _carry_out(cases: Sequence[Ruled], now: datetime, actor: str) -> Steps[Judge
     if changed:
         yield Ask(_CHANGE, schedule_rows.change_columns(changed) | by)
     yield Ask(_UPDATE, schedule_rows.schedule_columns(cases) | by)
-    told = sorted(
-        (case.ruling.action, show(SCHEDULE, case.standing.id), case.ruling.detail)
-        for case in cases
-        if case.ruling.action
-    )
-    for action, lines in groupby(told, key=itemgetter(0)):
-        yield audit(now, actor, action, {subject: detail for _, subject, detail in lines})
+    told: dict[str, list[Line]] = {}
+    for standing, ruling in cases:
+        if ruling.action:
+            told.setdefault(ruling.action, []).append(ruling_line(standing, ruling))
+    for action, lines in told.items():
+        yield audit(now, actor, action, lines)
     return Judged(
         schedules=len(cases),
         jobs=len(jobs),

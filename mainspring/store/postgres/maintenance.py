@@ -4,7 +4,7 @@ Every schema change waits a moment only for the tables it needs, and otherwise g
 next step: behind a change that waits, everybody waits.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -48,12 +48,18 @@ class Maintenance(Part):
         ]
 
     async def apply_retention(self, keep_days: Mapping[JobState, int], *, limit: int) -> Retained:
-        now = await self._now()
+        return await self._retain(_bounds(keep_days, await self._now()), limit)
+
+    async def retain_audit(self, keep_days: int, *, limit: int) -> Retained:
+        before = await self._now() - timedelta(days=keep_days)
+        return await self._retain([(partitions.AUDIT, before)], limit)
+
+    async def _retain(self, bounds: Iterable[tuple[Parent, datetime]], limit: int) -> Retained:
         present = await self._present()
         dropped: list[str] = []
         references: list[str] = []
         is_partial = False
-        for parent, before in _bounds(keep_days, now):
+        for parent, before in bounds:
             for name in present:
                 partition = partitions.named(parent, name)
                 if partition is None or present[name] != parent.name or partition.ends_at > before:

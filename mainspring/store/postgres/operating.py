@@ -21,14 +21,15 @@ from mainspring.domain.operation import (
 from mainspring.domain.states import HELD, JobState
 from mainspring.ports.operations import Acts, Batch, NewOperation, Picked, Stepped
 from mainspring.store import operations
+from mainspring.store.auditing import Line, under
 from mainspring.store.operations import Standing
+from mainspring.store.postgres.auditing import audit
 from mainspring.store.postgres.control import (
-    audit_all,
-    audit_jobs,
     cancel_jobs,
     purge_jobs,
     replay_jobs,
     run_jobs_now,
+    tell,
 )
 from mainspring.store.postgres.part import Part
 from mainspring.store.postgres.pool import Connection, bind, load
@@ -230,8 +231,8 @@ async def _update(connection: Connection, view: OperationView, now: datetime) ->
 async def _audit(
     connection: Connection, at: datetime | None, actor: str, action: str, view: OperationView
 ) -> None:
-    subject = show(OPERATION, view.id)
-    await audit_all(connection, at, actor, action, {subject: operations.told(view)})
+    line = Line(show(OPERATION, view.id), view.tenant, operations.told(view))
+    await tell(connection, audit(at, actor, action, [line]))
 
 
 # --- finding members --------------------------------------------------------------------------
@@ -355,20 +356,21 @@ async def _change(
     live, dead = operations.unmoved(batch, found)
     detail = operations.of_operation(batch)
     if batch.action == "cancel":
-        results = await cancel_jobs(connection, at, live, reason=batch.reason, force=batch.force)
-        changed = {job_id for job_id, result in results.items() if result.changed}
+        acted = await cancel_jobs(connection, at, live, reason=batch.reason, force=batch.force)
         told = detail | {"reason": batch.reason, "force": batch.force}
-        await audit_jobs(connection, at, actor, "cancel", dict.fromkeys(changed, told))
-        return changed, Acts([], operations.cancel_topics(results.values()))
+        lines = under([each.line for each in acted.values()], told)
+        await tell(connection, audit(at, actor, "job.cancel", lines))
+        changed = {job_id for job_id, each in acted.items() if each.line is not None}
+        return changed, Acts([], operations.cancel_topics([each.result for each in acted.values()]))
     if batch.action == "purge":
         purged = await purge_jobs(connection, dead)
-        await audit_jobs(connection, at, actor, "purge", dict.fromkeys(purged, detail))
-        references = tuple(each for several in purged.values() for each in several)
+        lines = under([each.line for each in purged.values()], detail)
+        await tell(connection, audit(at, actor, "job.purge", lines))
+        references = tuple(each for several in purged.values() for each in several.references)
         return set(purged), Acts([], references=references)
     moved = await run_jobs_now(connection, at, live)
-    await audit_jobs(connection, at, actor, "run_now", dict.fromkeys(moved, detail))
+    await tell(connection, audit(at, actor, "job.run_now", under(moved.values(), detail)))
     revived = await replay_jobs(connection, at, dead, batch.payload)
-    told_of = {job_id: detail | more for job_id, more in revived.items()}
-    await audit_jobs(connection, at, actor, "replay", told_of)
-    changed = moved | set(revived)
+    await tell(connection, audit(at, actor, "job.replay", under(revived.values(), detail)))
+    changed = set(moved) | set(revived)
     return changed, Acts([], operations.queue_topics(found[job_id] for job_id in changed))

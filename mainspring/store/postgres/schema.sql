@@ -16,10 +16,45 @@ CREATE TABLE mainspring.migrations (
 CREATE TABLE mainspring.tenants (
     name text NOT NULL,
     created_at timestamptz NOT NULL,
+    updated_at timestamptz,
+    suspended_at timestamptz,
+    note text NOT NULL DEFAULT '',
+    created_by text NOT NULL DEFAULT '',
+    updated_by text,
+    suspended_by text,
+    suspended_reason text,
     CONSTRAINT tenants_pkey PRIMARY KEY (name)
 );
 
 INSERT INTO mainspring.tenants (name, created_at) VALUES ('default', statement_timestamp());
+
+-- None is ever deleted: the audit names them.
+CREATE TABLE mainspring.api_keys (
+    created_at timestamptz NOT NULL,
+    expires_at timestamptz,
+    ended_at timestamptz,
+    used_at timestamptz,
+    id text NOT NULL,
+    tenant text,
+    name text NOT NULL,
+    scopes text NOT NULL,
+    secret_hash bytea NOT NULL,
+    created_by text NOT NULL,
+    ended_by text,
+    replaced_by text,
+    CONSTRAINT api_keys_pkey PRIMARY KEY (id),
+    CONSTRAINT api_keys_ended CHECK ((ended_at IS NULL) = (ended_by IS NULL))
+) WITH (
+    -- Rewritten when a key is used, a minute apart at most.
+    fillfactor = 70,
+    autovacuum_vacuum_scale_factor = 0.0,
+    autovacuum_vacuum_threshold = 1000
+);
+
+-- The name of a key that was ended or replaced may be given again.
+CREATE UNIQUE INDEX api_keys_name ON mainspring.api_keys (coalesce(tenant, ''), name)
+WHERE ended_at IS NULL AND replaced_by IS NULL;
+CREATE INDEX api_keys_by_name ON mainspring.api_keys (name, id);
 
 CREATE TABLE mainspring.queues (
     name text NOT NULL,
@@ -221,15 +256,35 @@ CREATE TABLE mainspring.job_logs (
 
 CREATE TABLE mainspring.job_logs_default PARTITION OF mainspring.job_logs DEFAULT;
 
+-- The order of lines that were written at one instant.
+CREATE SEQUENCE mainspring.audit_number;
+
 CREATE TABLE mainspring.audit (
     at timestamptz NOT NULL,
     actor text NOT NULL,
     action text NOT NULL,
     subject text NOT NULL,
-    detail text NOT NULL
+    detail text NOT NULL,
+    number bigint NOT NULL DEFAULT nextval('mainspring.audit_number'),
+    tenant text,
+    source text NOT NULL DEFAULT '',
+    before_change text,
+    after_change text
 ) PARTITION BY RANGE (at);
 
 CREATE INDEX audit_subject ON mainspring.audit (subject, at);
+CREATE INDEX audit_newest ON mainspring.audit (at, number);
+CREATE INDEX audit_tenant ON mainspring.audit (tenant, at, number);
+
+-- Lines are added, and in the end dropped by age; never changed.
+CREATE FUNCTION mainspring.refuse_rewriting() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'the audit is append-only';
+END
+$$;
+
+CREATE TRIGGER audit_is_append_only BEFORE UPDATE ON mainspring.audit
+FOR EACH ROW EXECUTE FUNCTION mainspring.refuse_rewriting();
 
 CREATE TABLE mainspring.audit_default PARTITION OF mainspring.audit DEFAULT;
 

@@ -7,9 +7,12 @@ from mainspring.domain.errors import InvalidInput, SessionLost
 from mainspring.domain.ids import WORKER, show
 from mainspring.domain.job import HandlerInfo, NewSession, WorkerView
 from mainspring.ports.store import Beat
+from mainspring.store.auditing import drain_line
 from mainspring.store.postgres import rows
+from mainspring.store.postgres.auditing import audit
 from mainspring.store.postgres.part import Part
-from mainspring.store.postgres.pool import load
+from mainspring.store.postgres.pool import follow, load
+from mainspring.store.statements import Ask, Steps
 
 _OPEN: Final = load("open_session")
 _BEAT: Final = load("beat")
@@ -58,9 +61,18 @@ class Sessions(Part):
         values: dict[str, object] = {"at": self._at(), "worker_id": worker_id}
         await self._pools.dispatch.fetch(statement, values, changes=True)
 
-    async def ask_drain(self, worker_id: bytes) -> bool:
-        found = await self._pools.general.fetch(_ASK_DRAIN, {"worker_id": worker_id}, changes=True)
-        return bool(found)
+    async def ask_drain(self, worker_id: bytes, *, actor: str) -> bool:
+        at = self._at()
+
+        def steps() -> Steps[bool]:
+            found = yield Ask(_ASK_DRAIN, {"worker_id": worker_id})
+            if found and not found[0]["drain_asked"]:
+                tenant, name, state, _ = found[0]
+                line = drain_line(worker_id, tenant, name, state)
+                yield audit(at, actor, "worker.drain", [line])
+            return bool(found)
+
+        return await self._pools.general.transaction(lambda connection: follow(connection, steps()))
 
     async def declare_handlers(self, handlers: Sequence[HandlerInfo]) -> None:
         last = {(each.tenant, each.kind): each for each in handlers}

@@ -4,6 +4,7 @@ from urllib.parse import urlsplit
 
 from mainspring.domain.errors import ConfigError
 from mainspring.ports.clock import Clock
+from mainspring.store.postgres.access import Access
 from mainspring.store.postgres.backfilling import Backfilling
 from mainspring.store.postgres.control import Control
 from mainspring.store.postgres.dispatch import Dispatch
@@ -34,6 +35,7 @@ class PostgresStore(
     Backfilling,
     Webhooks,
     Operating,
+    Access,
     Maintenance,
     Health,
     Schema,

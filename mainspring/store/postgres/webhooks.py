@@ -7,7 +7,6 @@ from typing import Final
 import asyncpg
 import msgspec
 
-from mainspring.domain.ids import WEBHOOK, show
 from mainspring.domain.webhooks import (
     EndpointState,
     Listener,
@@ -18,6 +17,7 @@ from mainspring.domain.webhooks import (
     WebhookView,
 )
 from mainspring.ports.webhooks import WebhookChange
+from mainspring.store.auditing import webhook_line
 from mainspring.store.postgres.auditing import audit
 from mainspring.store.postgres.part import Part
 from mainspring.store.postgres.pool import Connection, bind, load
@@ -115,11 +115,13 @@ class Webhooks(Part):
         }
 
         async def work(connection: Connection) -> bool:
+            before = await _look(connection, webhook_id)
             rows = await connection.fetch(_NOTE_FAILURE.text, *bind(_NOTE_FAILURE, values))
             is_ended = bool(rows) and rows[0]["ended"]
             if is_ended:
-                line = {show(WEBHOOK, webhook_id): json_text({"reason": reason})}
-                ask = audit(at, _MAINSPRING, "webhook.disable", line)
+                told = json_text({"reason": reason})
+                line = webhook_line(told, before, await _look(connection, webhook_id))
+                ask = audit(at, _MAINSPRING, "webhook.disable", [line])
                 await connection.execute(ask.statement.text, *bind(ask.statement, ask.values))
             return is_ended
 
@@ -138,13 +140,20 @@ class Webhooks(Part):
         assert isinstance(webhook_id, bytes)
 
         async def work(connection: Connection) -> bool:
+            before = await _look(connection, webhook_id)
             changed = await connection.fetch(statement.text, *bind(statement, values))
             if changed:
-                ask = audit(at, actor, action, {show(WEBHOOK, webhook_id): detail})
+                line = webhook_line(detail, before, await _look(connection, webhook_id))
+                ask = audit(at, actor, action, [line])
                 await connection.execute(ask.statement.text, *bind(ask.statement, ask.values))
             return bool(changed)
 
         return await self._pools.general.transaction(work)
+
+
+async def _look(connection: Connection, webhook_id: bytes) -> WebhookView | None:
+    rows = await connection.fetch(_GET.text, *bind(_GET, {"id": webhook_id}))
+    return _view(rows[0]) if rows else None
 
 
 def _only_failures(failing_max: timedelta) -> str:

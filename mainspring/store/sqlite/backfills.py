@@ -11,7 +11,8 @@ from mainspring.domain.ids import SCHEDULE, show
 from mainspring.domain.job import NewJob
 from mainspring.domain.schedule import BackfillView, Outcome
 from mainspring.ports.schedules import Judged, NewBackfill, Release
-from mainspring.store.sqlite.control import audit
+from mainspring.store.auditing import cancelled_backfill_line, new_backfill_line
+from mainspring.store.sqlite.auditing import audit
 from mainspring.store.sqlite.instants import due_us, from_us
 from mainspring.store.sqlite.packing import as_json, chunks
 from mainspring.store.sqlite.part import Part
@@ -106,8 +107,9 @@ class Backfills(Part):
             found = unit.row("find_backfill", {"id": backfill_id})
             if found is None or not _cancel(unit, backfill_id):
                 return False
-            detail = {"backfill": backfill_id.hex()}
-            audit(unit, actor, "backfill.cancel", [(show(SCHEDULE, found[0]), detail)])
+            (standing,) = read_standings(unit, [found[0]])
+            line = cancelled_backfill_line(backfill_id, found[0], standing.tenant)
+            audit(unit, actor, "backfill.cancel", [line])
             return True
 
         return await self._engine.write(work)
@@ -140,8 +142,8 @@ def _create(unit: Unit, new: NewBackfill, actor: str) -> int:
         "actor": actor,
     }
     unit.change("add_backfill", told)
-    detail = {"backfill": new.id.hex(), "fires": taken}
-    audit(unit, actor, "backfill.create", [(show(SCHEDULE, new.schedule_id), detail)])
+    line = new_backfill_line(new, standings[0].tenant, taken)
+    audit(unit, actor, "backfill.create", [line])
     return taken
 
 

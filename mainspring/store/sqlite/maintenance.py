@@ -27,6 +27,17 @@ class Maintenance(Part):
     async def apply_retention(self, keep_days: Mapping[JobState, int], *, limit: int) -> Retained:
         return await self._engine.write(lambda unit: _retain(unit, keep_days, limit))
 
+    async def retain_audit(self, keep_days: int, *, limit: int) -> Retained:
+        def work(unit: Unit) -> Retained:
+            before_us = unit.now_us - keep_days * DAY_US
+            values = {"before_at": before_us, "batch_size": limit}
+            count = unit.change("forget_audit", values)
+            day = from_us(before_us).date().isoformat()
+            dropped = [f"{count} lines of the audit from before {day}"] if count else []
+            return Retained(dropped, [], is_partial=count >= limit)
+
+        return await self._engine.write(work)
+
     async def forget_expired(self, limit: int) -> int:
         def work(unit: Unit) -> int:
             keys = unit.change("forget_keys", {"now": unit.now_us, "batch_size": limit})

@@ -19,10 +19,10 @@ from mainspring.domain.operation import (
 from mainspring.domain.states import HELD, JobState
 from mainspring.ports.operations import Acts, Batch, NewOperation, Picked, Stepped
 from mainspring.store import operations
+from mainspring.store.auditing import Line, under
 from mainspring.store.operations import Standing
+from mainspring.store.sqlite.auditing import audit
 from mainspring.store.sqlite.control import (
-    audit,
-    audit_jobs,
     cancel_jobs,
     purge_jobs,
     replay_jobs,
@@ -195,7 +195,7 @@ def _update(unit: Unit, view: OperationView) -> None:
 
 
 def _audit(unit: Unit, actor: str, action: str, view: OperationView) -> None:
-    audit(unit, actor, action, [(show(OPERATION, view.id), operations.told(view))])
+    audit(unit, actor, action, [Line(show(OPERATION, view.id), view.tenant, operations.told(view))])
 
 
 # --- finding members --------------------------------------------------------------------------
@@ -277,20 +277,20 @@ def _change(
     live, dead = operations.unmoved(batch, found)
     detail = operations.of_operation(batch)
     if batch.action == "cancel":
-        results = cancel_jobs(unit, live, batch.reason, force=batch.force)
-        changed = {result.job_id for result in results if result.changed}
+        acted = cancel_jobs(unit, live, batch.reason, force=batch.force)
         told = detail | {"reason": batch.reason, "force": batch.force}
-        audit_jobs(unit, actor, "cancel", dict.fromkeys(sorted(changed), told))
-        return changed, Acts([], operations.cancel_topics(results))
+        audit(unit, actor, "job.cancel", under([each.line for each in acted], told))
+        changed = {each.result.job_id for each in acted if each.line is not None}
+        return changed, Acts([], operations.cancel_topics([each.result for each in acted]))
     if batch.action == "purge":
         purged = purge_jobs(unit, dead)
-        audit_jobs(unit, actor, "purge", dict.fromkeys(purged, detail))
-        references = tuple(each for several in purged.values() for each in several)
+        lines = under([each.line for each in purged.values()], detail)
+        audit(unit, actor, "job.purge", lines)
+        references = tuple(each for several in purged.values() for each in several.references)
         return set(purged), Acts([], references=references)
     moved = run_jobs_now(unit, live)
-    audit_jobs(unit, actor, "run_now", dict.fromkeys(sorted(moved), detail))
+    audit(unit, actor, "job.run_now", under(moved.values(), detail))
     revived = replay_jobs(unit, dead, batch.payload)
-    told_of = {job_id: detail | more for job_id, more in revived.items()}
-    audit_jobs(unit, actor, "replay", told_of)
-    changed = moved | set(revived)
+    audit(unit, actor, "job.replay", under(revived.values(), detail))
+    changed = set(moved) | set(revived)
     return changed, Acts([], operations.queue_topics(found[job_id] for job_id in changed))

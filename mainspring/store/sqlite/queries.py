@@ -54,7 +54,7 @@ class Queries(Part):
                 found = unit.decoded("find_states", states_found, values)
                 states |= {
                     part[position]: effective_state(state, from_us(due_us), now)
-                    for position, state, due_us, _ in found
+                    for position, state, due_us, *_ in found
                 }
             return states
 

@@ -7,14 +7,13 @@ of the ledger, and one exclusive job a schedule, hold whatever it believed.
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-import msgspec
-
 from mainspring.agenda.standing import Change, NewFire, Ruling, Standing
-from mainspring.domain.ids import SCHEDULE, show
 from mainspring.domain.job import NewJob
 from mainspring.domain.schedule import FireRow, Missed
 from mainspring.ports.schedules import TELL_AHEAD_MS, Judged
-from mainspring.store.sqlite.control import audit, cancel_jobs
+from mainspring.store.auditing import ruling_line
+from mainspring.store.sqlite.auditing import audit
+from mainspring.store.sqlite.control import cancel_jobs
 from mainspring.store.sqlite.instants import due_us
 from mainspring.store.sqlite.packing import as_json, chunks, pack, text
 from mainspring.store.sqlite.submission import insert_fresh
@@ -56,7 +55,8 @@ def carry_out(
         if ruling.cancel:
             force = ruling.cancel_by_force
             results = cancel_jobs(unit, ruling.cancel, _REASON, force=force)
-            workers |= {each.worker_id for each in results if each.worker_id is not None}
+            told = (each.result.worker_id for each in results)
+            workers |= {worker_id for worker_id in told if worker_id is not None}
     fires = [
         _Ruled(standing, _version(standing, ruling.change, fire.row), fire)
         for standing, ruling in ruled
@@ -182,8 +182,7 @@ def _note(unit: Unit, standing: Standing, ruling: Ruling, actor: str) -> None:
         unit.change("watch_schedule", given)
     if ruling.action:
         unit.change("sign_schedule", given | {"actor": actor})
-        detail = msgspec.Raw(ruling.detail.encode())
-        audit(unit, actor, ruling.action, [(show(SCHEDULE, standing.id), detail)])
+        audit(unit, actor, ruling.action, [ruling_line(standing, ruling)])
 
 
 def _change(unit: Unit, standing: Standing, change: Change, actor: str) -> None:

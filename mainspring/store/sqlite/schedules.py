@@ -25,8 +25,9 @@ from mainspring.ports.schedules import (
     NewSchedule,
     ScheduleFilter,
 )
+from mainspring.store.auditing import calendar_line
+from mainspring.store.sqlite.auditing import audit
 from mainspring.store.sqlite.backfills import find_ready
-from mainspring.store.sqlite.control import audit
 from mainspring.store.sqlite.instants import from_us
 from mainspring.store.sqlite.ledger import list_rows
 from mainspring.store.sqlite.packing import as_json, pack, positions, text
@@ -236,10 +237,12 @@ def _withdrawn(row: Row, *, had_job: bool) -> Withdrawn:
 
 def _change_calendar(unit: Unit, wanted: CalendarChange, actor: str) -> None:
     values = {"tenant": wanted.tenant, "name": wanted.name}
+    known = unit.row("find_calendar", values)
     if wanted.definition is None:
         changed, action = unit.change("delete_calendar", values), "calendar.remove"
     else:
         told = {"definition": wanted.definition.decode(), "now": unit.now_us, "actor": actor}
         changed, action = unit.change("write_calendar", values | told), "calendar.write"
     if changed:
-        audit(unit, actor, action, [(wanted.name, {"tenant": wanted.tenant})])
+        line = calendar_line(wanted, known[0] if known else None)
+        audit(unit, actor, action, [line])

@@ -11,8 +11,37 @@ CREATE TABLE migrations (
 
 CREATE TABLE tenants (
     name text NOT NULL PRIMARY KEY,
-    created_at integer NOT NULL
+    created_at integer NOT NULL,
+    updated_at integer,
+    suspended_at integer,
+    note text NOT NULL DEFAULT '',
+    created_by text NOT NULL DEFAULT '',
+    updated_by text,
+    suspended_by text,
+    suspended_reason text
 );
+
+-- None is ever deleted: the audit names them.
+CREATE TABLE api_keys (
+    id text NOT NULL PRIMARY KEY,
+    tenant text,
+    name text NOT NULL,
+    scopes text NOT NULL,
+    secret_hash blob NOT NULL,
+    created_at integer NOT NULL,
+    created_by text NOT NULL,
+    expires_at integer,
+    ended_at integer,
+    ended_by text,
+    used_at integer,
+    replaced_by text,
+    CHECK ((ended_at IS NULL) = (ended_by IS NULL))
+) WITHOUT ROWID;
+
+-- The name of a key that was ended or replaced may be given again.
+CREATE UNIQUE INDEX api_keys_name ON api_keys (coalesce(tenant, ''), name)
+WHERE ended_at IS NULL AND replaced_by IS NULL;
+CREATE INDEX api_keys_by_name ON api_keys (name, id);
 
 CREATE TABLE jobs (
     id blob NOT NULL PRIMARY KEY CHECK (length(id) = 16),
@@ -207,10 +236,21 @@ CREATE TABLE audit (
     actor text NOT NULL,
     action text NOT NULL,
     subject text NOT NULL,
-    detail text NOT NULL DEFAULT '{}'
+    detail text NOT NULL DEFAULT '{}',
+    tenant text,
+    source text NOT NULL DEFAULT '',
+    before_change text,
+    after_change text
 );
 
 CREATE INDEX audit_subject ON audit (subject, at);
+CREATE INDEX audit_newest ON audit (at);
+
+-- Lines are added, and in the end dropped by age; never changed.
+CREATE TRIGGER audit_is_append_only BEFORE UPDATE ON audit
+BEGIN
+    SELECT raise(ABORT, 'the audit is append-only');
+END;
 
 CREATE TABLE schedules (
     id blob NOT NULL PRIMARY KEY CHECK (length(id) = 16),

@@ -9,6 +9,8 @@ from mainspring.domain.errors import InvalidInput, SessionLost
 from mainspring.domain.ids import WORKER, show
 from mainspring.domain.job import HandlerInfo, NewSession, WorkerView
 from mainspring.ports.store import Beat
+from mainspring.store.auditing import drain_line
+from mainspring.store.sqlite.auditing import audit
 from mainspring.store.sqlite.instants import HOUR_US, from_us
 from mainspring.store.sqlite.packing import as_json
 from mainspring.store.sqlite.part import Part
@@ -56,9 +58,18 @@ class Sessions(Part):
             lambda unit: unit.change(name, {"worker_id": worker_id, "now": unit.now_us})
         )
 
-    async def ask_drain(self, worker_id: bytes) -> bool:
-        values = {"worker_id": worker_id}
-        return await self._engine.write(lambda unit: unit.change("ask_drain", values) > 0)
+    async def ask_drain(self, worker_id: bytes, *, actor: str) -> bool:
+        def work(unit: Unit) -> bool:
+            known = unit.row("find_worker", {"worker_id": worker_id})
+            if known is None:
+                return False
+            tenant, name, state, is_asked = known
+            if not is_asked:
+                unit.change("ask_drain", {"worker_id": worker_id})
+                audit(unit, actor, "worker.drain", [drain_line(worker_id, tenant, name, state)])
+            return True
+
+        return await self._engine.write(work)
 
     async def declare_handlers(self, handlers: Sequence[HandlerInfo]) -> None:
         def work(unit: Unit) -> None:

@@ -3,6 +3,7 @@
 from os import PathLike, fspath
 
 from mainspring.ports.clock import Clock
+from mainspring.store.sqlite.access import Access
 from mainspring.store.sqlite.backfills import Backfills
 from mainspring.store.sqlite.connection import MEMORY, Settings
 from mainspring.store.sqlite.control import Control
@@ -35,6 +36,7 @@ class SqliteStore(
     Control,
     Operating,
     Queries,
+    Access,
     Maintenance,
     Health,
     Schema,

@@ -5,7 +5,6 @@ from typing import Final
 
 import msgspec
 
-from mainspring.domain.ids import WEBHOOK, show
 from mainspring.domain.webhooks import (
     EndpointState,
     Listener,
@@ -16,7 +15,8 @@ from mainspring.domain.webhooks import (
     WebhookView,
 )
 from mainspring.ports.webhooks import WebhookChange
-from mainspring.store.sqlite.control import audit
+from mainspring.store.auditing import webhook_line
+from mainspring.store.sqlite.auditing import audit
 from mainspring.store.sqlite.instants import HOUR_US, from_us, from_us_or_none
 from mainspring.store.sqlite.packing import as_json
 from mainspring.store.sqlite.part import Part
@@ -47,7 +47,8 @@ class Webhooks(Part):
                 "now": unit.now_us,
             }
             if unit.change("create_webhook", values):
-                _audit(unit, actor, "webhook.create", new.id, detail)
+                line = webhook_line(as_json(detail), None, _look(unit, new.id))
+                audit(unit, actor, "webhook.create", [line])
                 return True
             return unit.row("get_webhook", {"id": new.id}) is not None
 
@@ -86,19 +87,21 @@ class Webhooks(Part):
                 "version": version,
                 "now": unit.now_us,
             }
+            before = _look(unit, webhook_id)
             changed = unit.change("change_webhook", values) > 0
             if changed:
-                detail = msgspec.Raw(change.detail.encode())
-                _audit(unit, actor, change.action, webhook_id, detail)
+                line = webhook_line(change.detail, before, _look(unit, webhook_id))
+                audit(unit, actor, change.action, [line])
             return changed
 
         return await self._engine.write(work)
 
     async def delete_webhook(self, webhook_id: bytes, *, actor: str) -> bool:
         def work(unit: Unit) -> bool:
+            before = _look(unit, webhook_id)
             changed = unit.change("delete_webhook", {"id": webhook_id}) > 0
             if changed:
-                _audit(unit, actor, "webhook.delete", webhook_id, {})
+                audit(unit, actor, "webhook.delete", [webhook_line("{}", before, None)])
             return changed
 
         return await self._engine.write(work)
@@ -113,10 +116,13 @@ class Webhooks(Part):
                 return False
             reason = gone or f"nothing but failures for more than {failing_max.days} days"
             ending = {"gone": gone, "failing_max": failing_max // _MICROSECOND, "reason": reason}
+            before = _look(unit, webhook_id)
             is_ended = unit.change("disable_failing_webhook", given | ending) > 0
             unit.change("note_webhook_failure", given)
             if is_ended:
-                _audit(unit, _MAINSPRING, "webhook.disable", webhook_id, {"reason": reason})
+                told = as_json({"reason": reason})
+                line = webhook_line(told, before, _look(unit, webhook_id))
+                audit(unit, _MAINSPRING, "webhook.disable", [line])
             return is_ended
 
         return await self._engine.write(work)
@@ -129,8 +135,9 @@ class Webhooks(Part):
         return await self._engine.write(work)
 
 
-def _audit(unit: Unit, actor: str, action: str, webhook_id: bytes, detail: object) -> None:
-    audit(unit, actor, action, [(show(WEBHOOK, webhook_id), detail)])
+def _look(unit: Unit, webhook_id: bytes) -> WebhookView | None:
+    row = unit.row("get_webhook", {"id": webhook_id})
+    return None if row is None else _view(row[:-1])
 
 
 def _view(row: Row) -> WebhookView:

@@ -30,6 +30,8 @@ pytest.register_assert_rewrite(
     *(
         f"{__name__}.{module}"
         for module in (
+            "access",
+            "audit",
             "claiming",
             "control",
             "fence",

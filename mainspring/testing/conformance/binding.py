@@ -2,6 +2,12 @@
 
 from typing import Any, Final
 
+from mainspring.testing.conformance.access import KeySuite, RotationSuite, TenantBookSuite
+from mainspring.testing.conformance.audit import (
+    AuditListSuite,
+    AuditOfJobsSuite,
+    AuditOfSchedulesSuite,
+)
 from mainspring.testing.conformance.changes import ChangeSuite
 from mainspring.testing.conformance.claiming import ClaimEffectSuite, ClaimOrderSuite, NextDueSuite
 from mainspring.testing.conformance.control import (
@@ -103,6 +109,12 @@ EVERY_SUITE: Final[tuple[type[Suite], ...]] = (
     OperationSuite,
     FreezeSuite,
     DecidingSuite,
+    KeySuite,
+    RotationSuite,
+    TenantBookSuite,
+    AuditOfJobsSuite,
+    AuditOfSchedulesSuite,
+    AuditListSuite,
 )
 
 

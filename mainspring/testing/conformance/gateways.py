@@ -148,7 +148,7 @@ class GatewaySessionSuite(GatewaySuite):
         self, gateway: WorkerGateway, store: Store
     ) -> None:
         worker = await open_session(gateway)
-        await store.ask_drain(worker)
+        await store.ask_drain(worker, actor="me")
         assert (await gateway.beat(worker)).drain
 
     async def test_who_drains_gets_nothing_and_may_finish(

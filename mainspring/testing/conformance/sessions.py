@@ -147,11 +147,11 @@ class SessionSuite(Suite):
     async def test_a_drain_is_asked_and_learned_with_the_next_beat(self, store: Store) -> None:
         asked, other = await open_worker(store), await open_worker(store)
         assert not (await store.beat(asked)).drain
-        assert await store.ask_drain(asked) is True
+        assert await store.ask_drain(asked, actor="me") is True
         assert (await store.beat(asked)).drain
         assert (await store.beat(asked)).drain
         assert not (await store.beat(other)).drain
-        assert await store.ask_drain(new_session().id) is False
+        assert await store.ask_drain(new_session().id, actor="me") is False
 
     async def test_sessions_are_listed_newest_first_with_what_they_hold(
         self, store: Store, clock: SettableClock

@@ -118,6 +118,10 @@ def test_no_statement_reads_a_whole_table(
             "pick_old",
             "SEARCH jobs_history USING INDEX jobs_history_finished (state=? AND finished_at<?)",
         ),
+        ("find_key", "SEARCH api_keys USING PRIMARY KEY (id=?)"),
+        ("list_api_keys", "SCAN api_keys USING INDEX api_keys_by_name"),
+        ("list_audit", "SCAN audit USING INDEX audit_newest"),
+        ("forget_audit", "SEARCH old USING COVERING INDEX audit_newest (at<?)"),
     ],
 )
 def test_the_paths_that_count_use_their_index(
@@ -151,6 +155,7 @@ def test_recovery_reads_no_more_than_its_limit(database: sqlite3.Connection, nam
 def test_every_statement_is_used() -> None:
     code = "".join(
         path.read_text(encoding="utf-8")
-        for path in Path(str(files(PACKAGE).joinpath("unit.py"))).parent.glob("*.py")
+        for folder in (PACKAGE, "mainspring.store")
+        for path in Path(str(files(folder))).glob("*.py")
     )
     assert [name for name in NAMES if f'"{name}"' not in code] == []

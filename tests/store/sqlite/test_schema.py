@@ -1,5 +1,6 @@
 """What the tables allow is what the domain's tables say, and migrations lead to it."""
 
+import re
 import sqlite3
 from collections.abc import Iterator
 from importlib.resources import files
@@ -25,7 +26,8 @@ def database(store: SqliteStore, path: Path) -> Iterator[sqlite3.Connection]:
 
 def _schema(connection: sqlite3.Connection) -> list[tuple[str, str]]:
     found = connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL")
-    return sorted((name, " ".join(sql.split())) for name, sql in found)
+    # A column that was added later stands behind a comma on a line of its own.
+    return sorted((name, re.sub(r"\s+(?=[,)])", "", " ".join(sql.split()))) for name, sql in found)
 
 
 def _application(connection: sqlite3.Connection) -> int:
@@ -172,3 +174,15 @@ async def test_many_migrate_at_once_and_one_does_it(path: Path) -> None:
     assert done == [steps, [], [], []]
     for store in stores:
         await store.close()
+
+
+async def test_the_audit_is_append_only(store: SqliteStore, database: sqlite3.Connection) -> None:
+    await store.pause_queue("mail", reason="", actor="ada")
+    with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+        database.execute("UPDATE audit SET actor = 'eve'")
+
+
+async def test_the_default_tenant_is_as_old_as_the_store(store: SqliteStore) -> None:
+    found = await store.get_tenant("default")
+    assert found is not None
+    assert found.created_at.year > 2000

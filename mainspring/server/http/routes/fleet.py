@@ -104,7 +104,7 @@ async def get_worker(call: Call, worker_id: str) -> WorkerDocument:
 async def drain_worker(call: Call, worker_id: str) -> WorkerDocument:
     """Ask a worker to claim no more, finish what it runs, and end."""
     raw = parse(WORKER, worker_id)
-    if not await call.gateway.drain_worker(raw):
+    if not await call.gateway.drain_worker(raw, actor=call.actor):
         raise _no_worker(raw)
     return await get_worker(call, worker_id)
 

@@ -4,7 +4,7 @@
 -- all; only then does PostgreSQL take the newer one. So the new state must fit both.
 WITH target AS MATERIALIZED (
     SELECT
-        id, state, worker_id,
+        id, tenant, state, worker_id,
         worker_id IS null OR id = any(:forced_ids::uuid[]) AS ends
     FROM mainspring.jobs
     WHERE id = any(:ids::uuid[])
@@ -65,5 +65,7 @@ SELECT
     target.id,
     CASE WHEN target.ends THEN 'cancelled' ELSE 'cancelling' END AS state,
     target.ends OR target.state = 'running' AS changed,
-    CASE WHEN NOT target.ends THEN target.worker_id END AS worker_id
+    CASE WHEN NOT target.ends THEN target.worker_id END AS worker_id,
+    target.tenant,
+    target.state AS former
 FROM target;

@@ -1,6 +1,6 @@
 -- The schedule's row is held, so that it is there and that its ledger does not move meanwhile.
 WITH schedule AS MATERIALIZED (
-    SELECT id, version
+    SELECT id, version, tenant
     FROM mainspring.schedules
     WHERE id = :schedule_id::uuid
     FOR NO KEY UPDATE
@@ -20,6 +20,6 @@ created AS (
     RETURNING id
 )
 
-SELECT schedule.version, created.id IS NOT null AS is_new
+SELECT schedule.version, created.id IS NOT null AS is_new, schedule.tenant
 FROM schedule
 LEFT JOIN created ON true;

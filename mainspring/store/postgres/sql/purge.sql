@@ -1,7 +1,7 @@
 WITH purged AS (
     DELETE FROM mainspring.jobs_history
     WHERE state = 'dead' AND id = any(:ids::uuid[])
-    RETURNING id, payload_ref, result_ref
+    RETURNING id, tenant, kind, tries, crashes, payload, payload_ref, result_ref
 ),
 
 forgotten_attempts AS (
@@ -16,4 +16,7 @@ forgotten_lines AS (
     WHERE kept.job_id = purged.id
 )
 
-SELECT purged.id, purged.payload_ref, purged.result_ref FROM purged;
+SELECT
+    purged.id, purged.tenant, purged.kind, purged.tries, purged.crashes, purged.payload,
+    purged.payload_ref, purged.result_ref
+FROM purged;

@@ -43,4 +43,7 @@ reopened AS (
         AND fire.outcome IN ('job', 'backfilled')
 )
 
-SELECT revived.id, revived.payload, revived.payload_ref FROM revived;
+SELECT
+    revived.id, revived.tenant, revived.kind, revived.tries, revived.crashes, revived.payload,
+    revived.payload_ref, revived.result_ref
+FROM revived;

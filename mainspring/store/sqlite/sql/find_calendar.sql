@@ -1,0 +1,3 @@
+SELECT definition
+FROM calendars
+WHERE tenant = :tenant AND name = :name;
