@@ -26,6 +26,7 @@ from mainspring.cli.bulk import (
     show_preview,
 )
 from mainspring.cli.job_tables import group_columns, job_page, show_job_page
+from mainspring.cli.operating import Background, detach, is_detached, query_of
 from mainspring.cli.options import COMMANDS, FLAG, QUERY, VALUE, Given, Options
 from mainspring.cli.output import (
     Change,
@@ -53,6 +54,7 @@ app: Final = App(
     help="Look at dead letters; replay, discard or export them.",
     group_commands=COMMANDS,
 )
+_LIMIT: Final = 1_000
 _LETTER: Final = "dead letter"
 _DEAD: Final = "state:dead"
 
@@ -208,10 +210,11 @@ async def replay(  # noqa: PLR0913 - a command's options are its arguments
     queue: Kinds = (),
     since: Annotated[str | None, VALUE] = None,
     all_: Annotated[bool, Parameter(name="--all", negative="")] = False,
-    limit: int = 1_000,
+    limit: int | None = None,
     dry_run: Annotated[bool, FLAG] = False,
     yes: Annotated[bool, FLAG] = False,
     wait: Annotated[bool, FLAG] = False,
+    background: Background | None = None,
     options: Given,
 ) -> None:
     """Bring dead letters back to life: same id, fresh tries, the history stays.
@@ -233,7 +236,7 @@ async def replay(  # noqa: PLR0913 - a command's options are its arguments
     all_
         Instead of ids: every one there is.
     limit
-        With a filter: at most so many, oldest first.
+        With a filter: at most so many, oldest first; 1,000 if not given, with --detach all.
     dry_run
         Only say what would be replayed.
     yes
@@ -241,7 +244,8 @@ async def replay(  # noqa: PLR0913 - a command's options are its arguments
     wait
         Stay until they have ended; exit 5 when one ends without success.
     """
-    check_change_columns(options)
+    if background is None or not background.detach:
+        check_change_columns(options)
     ids, changes = _ids_and_changes(word)
     selection = _selection(
         ids, limit, query=query, kind=kind, queue=queue, since=since, everything=all_
@@ -251,7 +255,14 @@ async def replay(  # noqa: PLR0913 - a command's options are its arguments
     whole = None
     if json is not None:
         whole = payload_of(changes, json, bytes_max=options.settings().payload_bytes)
+    detached = is_detached(background, is_search=selection is not None, dry_run=dry_run)
     async with open_gateway(options) as gateway:
+        if selection is not None and detached:
+            await detach(
+                gateway, "replay", selection.query or query_of(selection.wanted), background,
+                options, limit=limit, yes=yes, noun=_LETTER,
+            )  # fmt: skip
+            return
         if selection is not None:
             await _replay_many(gateway, selection, options, dry_run=dry_run, yes=yes, wait=wait)
             return
@@ -277,7 +288,7 @@ def _ids_and_changes(words: Sequence[str]) -> tuple[list[bytes], list[str]]:
 
 def _selection(  # noqa: PLR0913 - as the command's options
     ids: Sequence[bytes],
-    limit: int,
+    limit: int | None,
     *,
     query: str | None,
     kind: Sequence[str],
@@ -296,6 +307,7 @@ def _selection(  # noqa: PLR0913 - as the command's options
         )
     if not is_filtered:
         return None
+    limit = _LIMIT if limit is None else limit
     if query is not None:
         return Selection(query=query_within(query, _DEAD), limit=limit).checked()
     wanted = filter_of(states=["dead"], kinds=kind, queues=queue, since=since)
@@ -385,9 +397,10 @@ async def discard(  # noqa: PLR0913 - a command's options are its arguments
     queue: Kinds = (),
     since: Annotated[str | None, VALUE] = None,
     all_: Annotated[bool, Parameter(name="--all", negative="")] = False,
-    limit: int = 1_000,
+    limit: int | None = None,
     dry_run: Annotated[bool, FLAG] = False,
     yes: Annotated[bool, FLAG] = False,
+    background: Background | None = None,
     options: Given,
 ) -> None:
     """Delete dead letters for good, with their attempts and logs.
@@ -407,18 +420,26 @@ async def discard(  # noqa: PLR0913 - a command's options are its arguments
     all_
         Instead of ids: every one there is.
     limit
-        With a filter: at most so many, oldest first.
+        With a filter: at most so many, oldest first; 1,000 if not given, with --detach all.
     dry_run
         Only say what would be deleted.
     yes
         Do not ask.
     """
-    check_change_columns(options)
+    if background is None or not background.detach:
+        check_change_columns(options)
     ids = job_ids(job_id)
     selection = _selection(
         ids, limit, query=query, kind=kind, queue=queue, since=since, everything=all_
     )
+    detached = is_detached(background, is_search=selection is not None, dry_run=dry_run)
     async with open_gateway(options) as gateway:
+        if selection is not None and detached:
+            await detach(
+                gateway, "purge", selection.query or query_of(selection.wanted), background,
+                options, limit=limit, yes=yes, noun=_LETTER,
+            )  # fmt: skip
+            return
         if selection is not None:
             jobs = await _matching(gateway, selection, options, "deleted", dry_run=dry_run)
         else:

@@ -17,6 +17,7 @@ from mainspring.cli.asking import (
 from mainspring.cli.bulk import Selection, find_all, in_batches, refuse_both, show_preview
 from mainspring.cli.explaining import explain_job, show_explanation
 from mainspring.cli.job_tables import job_columns, job_page, show_job_page
+from mainspring.cli.operating import Background, detach, is_detached, query_of
 from mainspring.cli.options import COMMANDS, FLAG, QUERY, VALUE, Given, Options
 from mainspring.cli.output import (
     Change,
@@ -116,22 +117,8 @@ async def _fired_by(
 ) -> str:
     """Return the search for jobs that a schedule fired, and that all the rest means as well."""
     found = await gateway.schedules.get(schedule)
-    terms = [f"schedule:{found.schedule_id}"]
-    for field, values in (
-        ("state", wanted.states),
-        ("kind", wanted.kinds),
-        ("queue", wanted.queues),
-    ):
-        if values:
-            quoted = (f'"{value}"' for value in sorted(values))
-            terms.append(f"{field}:{','.join(quoted)}")
-    if wanted.finished_after is not None:
-        terms.append(f"finished:>{wanted.finished_after.isoformat()}")
-    if wanted.finished_before is not None:
-        terms.append(f"finished:<{wanted.finished_before.isoformat()}")
-    if query:
-        terms.append(query)
-    return " ".join(terms)
+    terms = [f"schedule:{found.schedule_id}", query_of(wanted), query or ""]
+    return " ".join(term for term in terms if term)
 
 
 @app.command
@@ -270,9 +257,10 @@ async def _print_logs(
 async def retry(
     *job_id: str,
     query: Query = None,
-    limit: int = _LIMIT,
+    limit: int | None = None,
     dry_run: Annotated[bool, FLAG] = False,
     yes: Annotated[bool, FLAG] = False,
+    background: Background | None = None,
     options: Given,
 ) -> None:
     """Run waiting jobs now, and bring dead ones back.
@@ -284,16 +272,24 @@ async def retry(
     query
         Instead of ids, a search: state:retrying kind:email.*
     limit
-        With a search: at most so many, oldest first.
+        With a search: at most so many, oldest first; 1,000 if not given, with --detach all.
     dry_run
         Only say what would be done.
     yes
         With a search: do not ask.
     """
-    check_change_columns(options)
+    if background is None or not background.detach:
+        check_change_columns(options)
     ids = job_ids(job_id)
     selection = _selection(ids, query, limit)
+    detached = is_detached(background, is_search=query is not None, dry_run=dry_run)
     async with open_gateway(options) as gateway:
+        if detached:
+            await detach(
+                gateway, "retry", query or "", background, options,
+                limit=limit, yes=yes, noun="job",
+            )  # fmt: skip
+            return
         if selection is not None:
             ids = await _matching(gateway, selection, options, "retry", dry_run=dry_run, yes=yes)
             if not ids:
@@ -328,11 +324,12 @@ async def retry(
 async def cancel(  # noqa: PLR0913 - a command's options are its arguments
     *job_id: str,
     query: Query = None,
-    limit: int = _LIMIT,
+    limit: int | None = None,
     force: Annotated[bool, FLAG] = False,
     reason: str = "",
     dry_run: Annotated[bool, FLAG] = False,
     yes: Annotated[bool, FLAG] = False,
+    background: Background | None = None,
     options: Given,
 ) -> None:
     """Cancel jobs: waiting ones end at once, running ones are asked to stop.
@@ -344,7 +341,7 @@ async def cancel(  # noqa: PLR0913 - a command's options are its arguments
     query
         Instead of ids, a search: state:ready,scheduled kind:email.*
     limit
-        With a search: at most so many, oldest first.
+        With a search: at most so many, oldest first; 1,000 if not given, with --detach all.
     force
         End running ones at once, too; what their handlers still do is ignored.
     reason
@@ -354,10 +351,18 @@ async def cancel(  # noqa: PLR0913 - a command's options are its arguments
     yes
         With a search: do not ask.
     """
-    check_change_columns(options)
+    if background is None or not background.detach:
+        check_change_columns(options)
     ids = job_ids(job_id)
     selection = _selection(ids, query, limit)
+    detached = is_detached(background, is_search=query is not None, dry_run=dry_run)
     async with open_gateway(options) as gateway:
+        if detached:
+            await detach(
+                gateway, "cancel", query or "", background, options,
+                limit=limit, yes=yes, noun="job", reason=reason, force=force,
+            )  # fmt: skip
+            return
         if selection is not None:
             ids = await _matching(gateway, selection, options, "cancel", dry_run=dry_run, yes=yes)
             if not ids:
@@ -392,14 +397,18 @@ async def cancel(  # noqa: PLR0913 - a command's options are its arguments
         )
 
 
-def _selection(ids: Sequence[bytes], query: str | None, limit: int) -> Selection | None:
+def _selection(ids: Sequence[bytes], query: str | None, limit: int | None) -> Selection | None:
     """Return what the search means, or nothing when ids were given; refuse both and neither."""
     refuse_both(query)
     if ids and query is not None:
         raise InvalidInput("both ids and a search were given", hint="give one of them")
     if not ids and query is None:
         raise InvalidInput("which jobs?", hint="give JOB_IDs, or a search: -q 'kind:charge'")
-    return None if query is None else Selection(query=query, limit=limit).checked()
+    return (
+        None
+        if query is None
+        else Selection(query=query, limit=_LIMIT if limit is None else limit).checked()
+    )
 
 
 async def _matching(

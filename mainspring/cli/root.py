@@ -105,6 +105,12 @@ for _target, _name, _help, _group in (
         "Create schedules, look at them and their ledger, and change them.",
         _LOOK,
     ),
+    (
+        "operations:app",
+        "operations",
+        "Look at bulk actions; pause, resume and abort them.",
+        _LOOK,
+    ),
     ("queues:app", "queues", "Look at queues; pause and resume them.", _LOOK),
     ("calendars:app", "calendars", "Look at calendars; create, change and delete them.", _LOOK),
     ("cron:app", "cron", "Explain rules of schedules, offline.", _LOOK),

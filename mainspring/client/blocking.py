@@ -13,6 +13,7 @@ from mainspring.app.options import Options
 from mainspring.app.results import Duration
 from mainspring.client import questions
 from mainspring.client.batches import Completing, chunks, with_handles
+from mainspring.client.blocking_operations import BlockingOperations
 from mainspring.client.blocking_schedules import BlockingCalendars, BlockingSchedules
 from mainspring.client.finding import BlockingSearch, Search, operation
 from mainspring.client.following import Event, Following
@@ -292,6 +293,7 @@ class Client:
         self.door = door
         self.jobs: BlockingJobs = BlockingJobs(door)
         self.ops: BlockingOps = BlockingOps(door)
+        self.operations: BlockingOperations = BlockingOperations(door)
         self.queues: BlockingQueues = BlockingQueues(door)
         self.workers: BlockingWorkers = BlockingWorkers(door)
         self.handlers: BlockingHandlers = BlockingHandlers(door)

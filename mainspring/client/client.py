@@ -21,6 +21,7 @@ from mainspring.client import questions
 from mainspring.client.batches import Completing, chunks, with_handles
 from mainspring.client.finding import AsyncSearch, Search, operation
 from mainspring.client.following import Event, Following
+from mainspring.client.operations import AsyncOperations
 from mainspring.client.schedules import AsyncCalendars, AsyncSchedules
 from mainspring.domain.errors import MainspringError
 from mainspring.domain.job import AttemptView, HandlerInfo, JobView, Page, QueueView, WorkerView
@@ -299,6 +300,7 @@ class AsyncClient:
         self.door = door
         self.jobs: AsyncJobs = AsyncJobs(door)
         self.ops: AsyncOps = AsyncOps(door)
+        self.operations: AsyncOperations = AsyncOperations(door)
         self.queues: AsyncQueues = AsyncQueues(door)
         self.workers: AsyncWorkers = AsyncWorkers(door)
         self.handlers: AsyncHandlers = AsyncHandlers(door)

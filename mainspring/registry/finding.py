@@ -160,13 +160,18 @@ def refuse_everything(query: str) -> None:
 
 
 async def scan(
-    store: QueryStore, query: Query, wanted: JobFilter, before: bytes | None
+    store: QueryStore,
+    query: Query,
+    wanted: JobFilter,
+    before: bytes | None,
+    *,
+    page_items: int | None = None,
 ) -> AsyncIterator[JobView]:
     """Yield what a store finds, newest first, a page at a time."""
     if query.is_impossible:
         return
     while True:
-        page = await store.list_jobs(wanted, limit=PAGE_ITEMS_MAX, before=before)
+        page = await store.list_jobs(wanted, limit=page_items or PAGE_ITEMS_MAX, before=before)
         for job in page.items:
             yield job
         before = page.next_before

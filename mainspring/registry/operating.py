@@ -199,7 +199,9 @@ class OperationDesk:
         looked = 0
         if selection.is_empty:
             return found, False
-        async for job in scan(self._store, query, selection.filter, None):
+        # One page: where a page is sorted from everything there is, ten cost ten times as much.
+        looks = scan(self._store, query, selection.filter, None, page_items=most + 1)
+        async for job in looks:
             if looked == most:
                 return found, True
             looked += 1

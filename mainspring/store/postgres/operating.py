@@ -157,7 +157,7 @@ class Operating(Part):
             await _update(connection, view, now)
             return view
 
-        return await self._pools.general.transaction(work)
+        return await self._pools.operations.transaction(work)
 
     async def act_on_members(
         self, operation_id: bytes, *, limit: int, refusal: str | None = None
@@ -171,7 +171,7 @@ class Operating(Part):
             view, now = held
             return await _step(connection, view, at, now, limit=limit, refusal=refusal)
 
-        return await self._pools.general.transaction(work)
+        return await self._pools.operations.transaction(work)
 
     async def list_members(
         self,

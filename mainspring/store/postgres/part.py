@@ -13,6 +13,7 @@ class Pools(NamedTuple):
     dispatch: Pool
     submission: Pool
     schedules: Pool
+    operations: Pool
     general: Pool
 
 

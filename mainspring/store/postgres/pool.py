@@ -1,9 +1,9 @@
-"""Connections: four pools, so that neither a claim nor a scheduler waits behind somebody's list.
+"""Connections: five pools, so that neither a claim nor a scheduler waits behind somebody's list.
 
 ``dispatch`` claims, settles and beats; ``submission`` takes jobs in; ``schedules`` judges what is
-due; ``general`` serves queries, control and maintenance. Each opens connections when they are first
-needed, gives them back to the server when idle, and replaces those that broke; the store therefore
-heals without being told.
+due; ``operations`` carries bulk actions on; ``general`` serves queries, control and maintenance.
+Each opens connections when they are first needed, gives them back to the server when idle, and
+replaces those that broke; the store therefore heals without being told.
 """
 
 import asyncio
@@ -63,6 +63,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     dispatch_connections: int = 4
     submission_connections: int = 2
     schedules_connections: int = 2
+    operations_connections: int = 1
     general_connections: int = 6
     #: 0 behind a pooler that hands out another server connection for each transaction.
     statement_cache_size: int = 200

@@ -52,6 +52,7 @@ class PostgresStore(
             dispatch=pool("dispatch", options.dispatch_connections, pinned=True),
             submission=pool("submission", options.submission_connections, pinned=True),
             schedules=pool("schedules", options.schedules_connections, pinned=True),
+            operations=pool("operations", options.operations_connections, pinned=True),
             general=pool("general", options.general_connections, pinned=False),
         )
         super().__init__(pools, clock, address)
