@@ -18,6 +18,11 @@ from tests.conformance import planted
 _QUIET = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 
+def _steps(max_examples: int) -> settings:
+    """So many histories: a share of the profile's, so that a search looks further."""
+    return settings(_QUIET, max_examples=max_examples, stateful_step_count=30)
+
+
 class InMemory(StoreMachine):
     """A fresh store for every example."""
 
@@ -44,9 +49,7 @@ class OnPostgres(StoreMachine):
 
 @pytest.mark.timeout(120)
 def test_sqlite_in_memory_behaves_like_the_model() -> None:
-    run_state_machine_as_test(
-        InMemory, settings=settings(_QUIET, max_examples=30, stateful_step_count=30)
-    )
+    run_state_machine_as_test(InMemory, settings=_steps(_QUIET.max_examples * 3 // 10))
 
 
 class Planted(InMemory):
@@ -104,8 +107,6 @@ def test_postgres_behaves_like_the_model(migrated_database: Callable[[str], str]
         store = runner.run(open_postgres(dsn, clock=clock))
         OnPostgres.shared = Arena(runner, store, clock)
         try:
-            run_state_machine_as_test(
-                OnPostgres, settings=settings(_QUIET, max_examples=10, stateful_step_count=30)
-            )
+            run_state_machine_as_test(OnPostgres, settings=_steps(_QUIET.max_examples // 10))
         finally:
             runner.run(store.close())

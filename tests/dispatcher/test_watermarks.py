@@ -141,7 +141,9 @@ class Claiming(RuleBasedStateMachine):
 
 
 TestClaiming = Claiming.TestCase
-TestClaiming.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestClaiming.settings = settings(
+    max_examples=settings().max_examples * 3 // 5, stateful_step_count=40
+)
 
 
 _STEP = st.tuples(

@@ -149,7 +149,7 @@ TABLES = st.lists(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=settings().max_examples * 3 // 5)
 @given(
     OFFSETS, TABLES, OFFSETS, TABLES, st.sampled_from(["0 9 * * *", "*/15 2,3 * * *", "7 * * * *"])
 )

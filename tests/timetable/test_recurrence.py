@@ -203,7 +203,7 @@ STARTS = st.datetimes(datetime(1971, 1, 1), datetime(2080, 1, 1)).map(  # noqa: 
 )
 
 
-@settings(max_examples=100, deadline=None, phases=WITHOUT_EXPLAINING)
+@settings(phases=WITHOUT_EXPLAINING)
 @given(rules(), STARTS)
 def test_the_same_as_dateutil(text: str, start: str) -> None:
     # dateutil walks; the rarer the rule, the shorter the way that it is asked to go.
@@ -237,7 +237,7 @@ def _counted(text: str, start: str, horizon: datetime) -> list[str]:
     return theirs(f"{plain};UNTIL={horizon:%Y%m%dT%H%M%S}", start, horizon, min(count, 60))
 
 
-@settings(max_examples=100, deadline=None, phases=WITHOUT_EXPLAINING)
+@settings(phases=WITHOUT_EXPLAINING)
 @given(rules(), STARTS)
 def test_how_close_two_fires_can_be(text: str, start: str) -> None:
     try:
