@@ -77,25 +77,31 @@ class Commands:
         env: Mapping[str, str] | None = None,
         expect: int | None = None,
     ) -> Done:
-        given = environment() | dict(env or {})
         if env and any(name.startswith(READ_AT_START) for name in env):
-            cold = subprocess.run(
-                [sys.executable, "-m", "mainspring", *words],
-                cwd=self.folder,
-                env=given,
-                input=stdin,
-                stdin=subprocess.DEVNULL if stdin is None else None,
-                capture_output=True,
-                timeout=PATIENCE_SECONDS,
-                check=False,
-            )
-            code, out, err = cold.returncode, cold.stdout, cold.stderr
+            found = self.cold(*words, stdin=stdin, env=env)
         else:
+            given = environment() | dict(env or {})
             code, out, err = self.warm.run(words, self.folder, given, stdin, PATIENCE_SECONDS)
-        found = Done(code, out.decode(), err.decode())
+            found = Done(code, out.decode(), err.decode())
         if expect is not None:
             assert found.code == expect, found
         return found
+
+    def cold(
+        self, *words: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None
+    ) -> Done:
+        """Start a command as users do, as a child of this process."""
+        done = subprocess.run(
+            [sys.executable, "-m", "mainspring", *words],
+            cwd=self.folder,
+            env=environment() | dict(env or {}),
+            input=stdin,
+            stdin=subprocess.DEVNULL if stdin is None else None,
+            capture_output=True,
+            timeout=PATIENCE_SECONDS,
+            check=False,
+        )
+        return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     def start(self, *words: str, env: Mapping[str, str] | None = None) -> "Running":
         return Running([sys.executable, "-m", "mainspring", *words], self.folder, env or {})

@@ -1,7 +1,5 @@
 """A command that is forked from a warm process is the command that users start."""
 
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -29,20 +27,7 @@ LINES: tuple[tuple[str, ...], ...] = (
 @pytest.mark.parametrize("words", LINES, ids=" ".join)
 def test_it_says_and_returns_the_same(mainspring: Commands, words: tuple[str, ...]) -> None:
     warm = mainspring(*words, stdin=b"{no json")
-    cold = subprocess.run(
-        [sys.executable, "-m", "mainspring", *words],
-        cwd=mainspring.folder,
-        env=environment(),
-        input=b"{no json",
-        capture_output=True,
-        timeout=40,
-        check=False,
-    )
-    assert (warm.code, warm.out, warm.err) == (
-        cold.returncode,
-        cold.stdout.decode(),
-        cold.stderr.decode(),
-    )
+    assert warm == mainspring.cold(*words, stdin=b"{no json")
 
 
 def test_each_has_dice_of_its_own(mainspring: Commands) -> None:
