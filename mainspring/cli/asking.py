@@ -6,11 +6,13 @@ import sys
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime, timedelta
+from socket import gethostname
 
 from mainspring.app.durations import milliseconds
 from mainspring.cli.options import Options
 from mainspring.cli.output import tell
 from mainspring.cli.text import count_of
+from mainspring.domain.access import Actor
 from mainspring.domain.errors import (
     InvalidInput,
     NaiveDatetime,
@@ -32,13 +34,14 @@ def open_gateway(options: Options) -> AbstractAsyncContextManager[ClientGateway]
     return open_client_gateway(options.settings())
 
 
-def actor() -> str:
-    """Return who acts, for the audit."""
+def actor() -> Actor:
+    """Return who acts, and on which machine, for the audit."""
     try:
-        return f"cli:{getpass.getuser()}"
+        name = f"cli:{getpass.getuser()}"
     except (KeyError, OSError):
         # No such user on this machine, as in many containers.
-        return "cli"
+        name = "cli"
+    return Actor(name, gethostname())
 
 
 def job_ids(words: Sequence[str]) -> list[bytes]:

@@ -30,6 +30,7 @@ from mainspring.domain.states import JobState
 from mainspring.ports.store import Beat, CancelResult, ClaimAsk, Pulse
 
 if TYPE_CHECKING:
+    from mainspring.ports.access import AccessGateway
     from mainspring.ports.operations import OperationGateway
     from mainspring.ports.scheduling import ScheduleGateway
 
@@ -194,6 +195,11 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
 
 class ClientGateway(Protocol):
     """All that a client can ask for: the same over a store and over a server."""
+
+    @property
+    def access(self) -> "AccessGateway":
+        """Return the part that is about keys, tenants and the audit."""
+        ...
 
     @property
     def schedules(self) -> "ScheduleGateway":

@@ -6,9 +6,11 @@ tenants share, the pauses of queues and the workers of the installation, is ``Fo
 
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from mainspring.domain.access import Principal, Right
 from mainspring.domain.errors import InvalidId, InvalidInput, MainspringError, NotFound, with_index
 from mainspring.domain.ids import JOB, parse
 from mainspring.domain.references import job_of_file, tenant_of_file
@@ -16,6 +18,9 @@ from mainspring.ports.gateway import Accepted, ClientGateway, Submission
 from mainspring.registry.desk import FrontDesk
 from mainspring.registry.walled_operations import WalledOperations
 from mainspring.registry.walls import refuse_other
+
+if TYPE_CHECKING:
+    from mainspring.registry.access import AccessDesk
 
 
 def bound_desk(desk: ClientGateway, tenant: str) -> "BoundDesk":
@@ -43,6 +48,12 @@ class BoundDesk(FrontDesk):
         self._desk = desk
         self._only = tenant
         self._tenant = tenant
+
+    @property
+    def access(self) -> "AccessDesk":
+        """Return the desk for this tenant's keys and audit."""
+        own = Principal(name=f"tenant {self._tenant}", rights=frozenset(Right), tenant=self._tenant)
+        return self._desk.access.of(own)
 
     async def submit(self, wanted: Sequence[Submission]) -> list[Accepted]:
         """Submit for this tenant, in the same inserts as everybody's."""

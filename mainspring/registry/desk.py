@@ -63,6 +63,7 @@ from mainspring.registry.validate import Forms, check_schema, names_unknown
 from mainspring.wire.settling import settled
 
 if TYPE_CHECKING:
+    from mainspring.registry.access import AccessDesk, AccessStore
     from mainspring.registry.finding import FindingStore
     from mainspring.registry.operating import OperationDesk
     from mainspring.registry.schedule_questions import SchedulingStore
@@ -121,6 +122,14 @@ class FrontDesk:
         #: The tenant that this desk is bound to.
         self._only: str | None = None
         self._operations: OperationDesk | None = None
+
+    @property
+    def access(self) -> "AccessDesk":
+        """Return the desk for keys, tenants and the audit."""
+        # Imported late, like that for schedules.
+        from mainspring.registry.access import AccessDesk
+
+        return AccessDesk(cast("AccessStore", self._store))
 
     @property
     def schedules(self) -> "ScheduleDesk":
