@@ -28,6 +28,7 @@ from mainspring.testing.servers import (
     Servers,
     ServerUnavailable,
     Use,
+    install_packages,
     wrong_by,
 )
 
@@ -233,6 +234,18 @@ def faketime(servers: Servers) -> Callable[[str], Mapping[str, str]]:
     """`faketime("+1h")` is the environment of a process whose host is an hour ahead."""
     library = _use(servers, "faketime")["library"]
     return lambda offset: wrong_by(library, offset)
+
+
+@pytest.fixture(scope="session")
+def node_packages(servers: Servers) -> Callable[[Path], Mapping[str, str]]:
+    """`node_packages(folder)` installs what the folder's lock names; the environment of node."""
+
+    def install(folder: Path) -> Mapping[str, str]:
+        access = _use(servers, "node")
+        _available(servers, "node", lambda: install_packages(access, folder))
+        return access
+
+    return install
 
 
 @pytest.fixture(scope="session")

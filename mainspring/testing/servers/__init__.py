@@ -26,6 +26,7 @@ from mainspring.testing.servers.components import COMPONENTS, Provided, provide,
 from mainspring.testing.servers.failures import ServerFailed, ServerUnavailable
 from mainspring.testing.servers.faketime import wrong_by
 from mainspring.testing.servers.host import ServerGuest, ServerHost, Servers
+from mainspring.testing.servers.node import install_packages
 from mainspring.testing.servers.postgres import PostgresServer
 from mainspring.testing.servers.postgres_databases import Databases
 from mainspring.testing.servers.report import Report, Use
@@ -47,6 +48,7 @@ __all__ = [
     "ServerUnavailable",
     "Servers",
     "Use",
+    "install_packages",
     "provide",
     "unavailable",
     "wrong_by",

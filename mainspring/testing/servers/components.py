@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 
 from mainspring.testing.servers.failures import ServerFailed, ServerUnavailable
 from mainspring.testing.servers.faketime import find_faketime, how_to_install_faketime
+from mainspring.testing.servers.node import find_node, how_to_install_node
 from mainspring.testing.servers.postgres import PostgresServer
 from mainspring.testing.servers.postgres_databases import server_major
 from mainspring.testing.servers.postgres_installations import find_installation, how_to_install
@@ -15,7 +16,8 @@ from mainspring.testing.servers.s3 import S3Server, find_s3_kind, how_to_install
 _POSTGRES = {"postgres_15": "15", "postgres_18": "18"}
 _S3 = "s3"
 _FAKETIME = "faketime"
-COMPONENTS = (*_POSTGRES, _S3, _FAKETIME)
+_NODE = "node"
+COMPONENTS = (*_POSTGRES, _S3, _FAKETIME, _NODE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,8 @@ def unavailable(component: str, environment: Mapping[str, str] | None = None) ->
         return None if find_s3_kind() else how_to_install_s3()
     if component == _FAKETIME:
         return None if find_faketime() else how_to_install_faketime()
+    if component == _NODE:
+        return None if find_node() else how_to_install_node()
     raise ValueError(f"unknown component {component!r}; there are {', '.join(COMPONENTS)}")
 
 
@@ -60,6 +64,10 @@ def provide(component: str, environment: Mapping[str, str] | None = None) -> Pro
     if component == _FAKETIME:
         library = str(find_faketime())
         return Provided(library, {"library": library}, lambda: None)
+    if component == _NODE:
+        node = find_node()
+        assert node is not None
+        return Provided(node.program, {"node": node.program, "npm": node.npm}, lambda: None)
     major = _POSTGRES[component]
     dsn = _given_dsn(major, environment)
     if dsn is not None:
