@@ -9,7 +9,7 @@ from mainspring.ports.gateway import ClientGateway
 from mainspring.registry.bound import bound_desk
 from mainspring.runtime.addresses import Address, listen
 from mainspring.runtime.assemble import open_client_gateway
-from mainspring.runtime.serving import House, open_http
+from mainspring.runtime.serving import House, Tls, open_http
 from mainspring.runtime.settings import Settings
 from mainspring.server.doorkeeper import Doorkeeper, OpenDoorkeeper
 from mainspring.server.events import Hub
@@ -17,14 +17,18 @@ from mainspring.server.events import Hub
 
 @asynccontextmanager
 async def serving(
-    gateway: ClientGateway, doorkeeper: Doorkeeper | None = None, *, hub: Hub | None = None
+    gateway: ClientGateway,
+    doorkeeper: Doorkeeper | None = None,
+    *,
+    hub: Hub | None = None,
+    tls: Tls | None = None,
 ) -> AsyncIterator[str]:
     """Serve a gateway on a port that was free; yield the address."""
     listening = listen("http", Address("127.0.0.1", 0))
     port: int = listening.getsockname()[1]
     house = House(gateway, doorkeeper or OpenDoorkeeper(), bound_desk, hub=hub)
-    async with open_http(house, listening):
-        yield f"http://127.0.0.1:{port}"
+    async with open_http(house, listening, tls):
+        yield f"{'http' if tls is None else 'https'}://127.0.0.1:{port}"
 
 
 @contextmanager

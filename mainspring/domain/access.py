@@ -141,7 +141,7 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
     def tenant_of(self, asked: str | None, default: str) -> str:
         """Return the tenant of something new: the own one, or the one that was asked for."""
         if self.tenant is None:
-            return asked or default
+            return default if asked is None else asked
         if asked is not None and asked != self.tenant:
             raise Forbidden(
                 f"{self.name} belongs to the tenant {self.tenant!r} and may not name another",

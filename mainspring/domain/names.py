@@ -1,6 +1,7 @@
 """Checks of names, ranges and priorities, used wherever such a value comes in."""
 
 import difflib
+import math
 import re
 from collections.abc import Collection
 from typing import Final
@@ -62,6 +63,13 @@ def check_range(option: str, value: object, least: int, most: int) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
         return value
     raise InvalidInput(f"{option}: {value!r} is not a whole number from {least} to {most}")
+
+
+def check_rate(option: str, value: float | None) -> float | None:
+    """Return how many a second there may be, or raise: more than none, and finite."""
+    if value is None or 0 < value < math.inf:
+        return value
+    raise InvalidInput(f"{option}: {value!r} is not more than zero jobs a second")
 
 
 def priority_of(value: object) -> int:

@@ -509,6 +509,4 @@ class FrontDesk:
 
 
 def _page(limit: int) -> int:
-    if not 1 <= limit <= PAGE_ITEMS_MAX:
-        raise InvalidInput(f"limit: {limit} is not between 1 and {PAGE_ITEMS_MAX}")
-    return limit
+    return check_range("limit", limit, 1, PAGE_ITEMS_MAX)

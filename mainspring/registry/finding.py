@@ -18,7 +18,7 @@ from mainspring.domain.limits import (
     FIND_JOBS_MAX,
     PAGE_ITEMS_MAX,
 )
-from mainspring.domain.names import check_choice, check_range
+from mainspring.domain.names import check_choice, check_range, check_rate
 from mainspring.domain.operation import ELIGIBLE, Member, Outcome, Selection, member_of
 from mainspring.domain.search import Query, parse
 from mainspring.ports.clock import pause_seconds
@@ -69,7 +69,7 @@ async def operate(
     """
     action = check_choice("action", wanted.action, tuple(ELIGIBLE))
     check_range("limit", wanted.limit, 1, BULK_JOBS_MAX)
-    check_rate(wanted.rate)
+    check_rate("rate", wanted.rate)
     refuse_everything(wanted.query)
     now = await store.now()
     query = parse(wanted.query, now)
@@ -145,12 +145,6 @@ async def _carry_out(
         await tell(acts)
         changed += [each.job_id for each in acts.members if each.outcome is Outcome.CHANGED]
     return changed
-
-
-def check_rate(rate: float | None) -> None:
-    """Refuse a rate at which nothing, or not even all, would ever be changed."""
-    if rate is not None and not 0 < rate < float("inf"):
-        raise InvalidInput(f"rate: {rate!r} is not more than zero jobs a second")
 
 
 def refuse_everything(query: str) -> None:

@@ -22,6 +22,7 @@ from mainspring.domain.names import (
     check_name,
     check_note,
     check_range,
+    check_rate,
 )
 from mainspring.domain.operation import (
     ELIGIBLE,
@@ -43,7 +44,7 @@ from mainspring.ports.operations import (
     OperationAsk,
     OperationPreview,
 )
-from mainspring.registry.finding import FindingStore, check_rate, refuse_everything, scan
+from mainspring.registry.finding import FindingStore, refuse_everything, scan
 from mainspring.registry.validate import check_schema
 from mainspring.registry.walls import refuse_other
 from mainspring.wire.settling import settled
@@ -339,7 +340,7 @@ class OperationDesk:
 
 
 def _check_options(action: str, options: OperationOptions) -> None:
-    check_rate(options.rate)
+    check_rate("rate", options.rate)
     check_note("reason", options.reason)
     check_flag("force", options.force)
     if options.limit is not None:

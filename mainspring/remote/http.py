@@ -13,6 +13,7 @@ import msgspec
 from mainspring.domain.errors import (
     BY_CODE,
     ConfigError,
+    InvalidInput,
     MainspringError,
     OutcomeUnknown,
     ServerUnreachable,
@@ -155,7 +156,7 @@ class RemoteHttp:
     ) -> RemoteAnswer:
         """Return an answer as it came; errors are raised."""
         target = self._before + path + _encoded(query)
-        content = None if body is None else msgspec.json.encode(body)
+        content = None if body is None else _json(body)
         patience = _ANSWER_SECONDS + wait_seconds
 
         async def once() -> RemoteAnswer:
@@ -318,6 +319,13 @@ def _checked_address(url: str) -> tuple[str, str, str]:
     origin = f"{parts.scheme}://{shown_host}" + ("" if port is None else f":{port}")
     before = parts.path.rstrip("/")
     return origin, before, origin + before
+
+
+def _json(body: object) -> bytes:
+    try:
+        return msgspec.json.encode(body)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"what was given cannot be sent: {error}") from None
 
 
 def _checked_key(key: str) -> str:

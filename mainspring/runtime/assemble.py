@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import msgspec
 
@@ -21,6 +21,10 @@ from mainspring.ports.store import Store
 from mainspring.registry.desk import FrontDesk
 from mainspring.runtime.settings import DEV_STORE, Settings, blob_address, sqlite_path
 
+if TYPE_CHECKING:
+    from mainspring.remote.desk import RemoteDesk
+
+_REST_SCHEMES: Final = frozenset({"http", "https"})
 _GRPC_SCHEMES: Final = frozenset({"grpc", "grpcs"})
 
 
@@ -39,6 +43,12 @@ async def open_store(settings: Settings, *, clock: Clock | None = None) -> Store
     if scheme in ("postgresql", "postgres"):
         postgres = optional("mainspring.store.postgres", "postgres")
         return cast("Store", await postgres.open_postgres(settings.store_url, clock=clock))
+    if is_rest(settings.store_url):
+        raise ConfigError(
+            "store: this needs the store itself, and the address is a server's",
+            hint="run it where the store is, with --store postgresql://... or sqlite:///...; "
+            "workers reach a server at grpcs://HOST:PORT",
+        )
     if is_server(settings.store_url):
         raise ConfigError(
             "store: a server of gRPC is a worker's door only",
@@ -50,6 +60,11 @@ async def open_store(settings: Settings, *, clock: Clock | None = None) -> Store
         f"store: {shown} is no kind of store",
         hint="use sqlite:///FILE or postgresql://USER:PASSWORD@HOST:PORT/DATABASE",
     )
+
+
+def is_rest(store_url: str) -> bool:
+    """Tell whether clients reach the store through a server's REST."""
+    return store_url.partition("://")[0] in _REST_SCHEMES
 
 
 def is_server(store_url: str) -> bool:
@@ -98,7 +113,12 @@ async def _remote_worker_gateway(settings: Settings) -> AsyncIterator[WorkerGate
     """Connect to a server; whether it is there shows with the first call."""
     remote = optional("mainspring.remote.gateway", "grpc")
     channels = optional("mainspring.remote.channel", "grpc")
-    channel = channels.Channel(settings.store_url, key=settings.key)
+    channel = channels.Channel(
+        settings.store_url,
+        key=settings.key,
+        ca_file=settings.ca_file,
+        certificate_file=settings.certificate_file,
+    )
     gateway: WorkerGateway = remote.RemoteGateway(channel, monotonic=monotonic)
     try:
         yield gateway
@@ -108,17 +128,39 @@ async def _remote_worker_gateway(settings: Settings) -> AsyncIterator[WorkerGate
 
 @asynccontextmanager
 async def open_client_gateway(settings: Settings) -> AsyncIterator[ClientGateway]:
-    """Open a store that is ready for use, and a client's door to it."""
+    """Open a store that is ready for use, and a client's door to it; or that of a server."""
+    if is_rest(settings.store_url):
+        desk = open_remote_desk(settings)
+        try:
+            yield desk
+        finally:
+            await desk.close()
+        return
     store = await open_ready_store(settings)
     try:
-        desk = front_desk(store, settings)
+        local = front_desk(store, settings)
     except BaseException:
         await store.close()
         raise
     try:
-        yield desk
+        yield local
     finally:
-        await desk.close()
+        await local.close()
+
+
+def open_remote_desk(settings: Settings) -> "RemoteDesk":
+    """Return a client's door to a server; whether it is there shows with the first question."""
+    # Imported late: whoever has the store itself needs no client of a server.
+    from mainspring.remote.desk import RemoteDesk
+    from mainspring.remote.http import RemoteAccess, RemoteHttp
+
+    access = RemoteAccess(
+        url=settings.store_url,
+        key=settings.key,
+        ca_file=settings.ca_file,
+        certificate_file=settings.certificate_file,
+    )
+    return RemoteDesk(RemoteHttp(access), new_id=entropy.new_job_id)
 
 
 def front_desk(store: Store, settings: Settings) -> FrontDesk:

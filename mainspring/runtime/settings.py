@@ -37,6 +37,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     app: str = ""
     #: Shown at the door of a server, where the store is one.
     key: str = ""
+    #: Authorities that the server's certificate may come from; empty: those of this machine.
+    ca_file: str = ""
+    #: A client certificate with its private key, for servers that ask for one.
+    certificate_file: str = ""
     log_level: str = "info"
     #: Payloads and results longer than this go to the object store, if there is one.
     inline_bytes: int = INLINE_BYTES_MAX
@@ -74,7 +78,8 @@ TABLE: Final = (
         key="store",
         environment="MAINSPRING_STORE",
         default=DEV_STORE,
-        meaning="The store: sqlite:///FILE or postgresql://USER:PASSWORD@HOST:PORT/DATABASE.",
+        meaning="The store: sqlite:///FILE or postgresql://USER:PASSWORD@HOST:PORT/DATABASE; or a "
+        "server: https://HOST:PORT, and grpcs://HOST:PORT for workers.",
     ),
     SettingRow(
         name="blob_url",
@@ -98,6 +103,22 @@ TABLE: Final = (
         environment="MAINSPRING_KEY",
         default="",
         meaning="The key that a server asks for, where the store is one. Never shown in full.",
+    ),
+    SettingRow(
+        name="ca_file",
+        key="ca",
+        environment="MAINSPRING_CA",
+        default="",
+        meaning="A PEM file with the authorities that a server's certificate may come from, where "
+        "they are not those of this machine.",
+    ),
+    SettingRow(
+        name="certificate_file",
+        key="certificate",
+        environment="MAINSPRING_CERTIFICATE",
+        default="",
+        meaning="A PEM file with a client certificate and its private key, for servers that ask "
+        "for one.",
     ),
     SettingRow(
         name="log_level",

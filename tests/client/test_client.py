@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -44,9 +44,10 @@ from mainspring.domain.states import JobState
 from mainspring.ports.entropy import new_worker_id
 from mainspring.ports.gateway import WorkerGateway
 from mainspring.ports.store import ClaimAsk, Lane
-from mainspring.runtime.assemble import open_store, open_worker_gateway
+from mainspring.runtime.assemble import open_client_gateway, open_store, open_worker_gateway
 from mainspring.runtime.settings import Settings
 from mainspring.testing import Kit
+from tests.loopback import serving, serving_apart
 
 app = App("shop")
 
@@ -81,10 +82,15 @@ async def store_url(tmp_path: Path) -> str:
     return settings.store_url
 
 
-@pytest.fixture
-async def client(store_url: str) -> AsyncIterator[AsyncClient]:
-    async with mainspring.connect(store_url) as opened:
-        yield opened
+@pytest.fixture(params=["store", "server"])
+async def client(request: pytest.FixtureRequest, store_url: str) -> AsyncIterator[AsyncClient]:
+    """A client of the store, and one of a server before it: nobody can tell them apart."""
+    async with AsyncExitStack() as stack:
+        url = store_url
+        if request.param == "server":
+            gateway = await stack.enter_async_context(open_client_gateway(Settings(store_url=url)))
+            url = await stack.enter_async_context(serving(gateway))
+        yield await stack.enter_async_context(mainspring.connect(url))
 
 
 class Hands:
@@ -370,10 +376,14 @@ def run_due_jobs(store_url: str, error: ErrorInfo | None = None) -> None:
     asyncio.run(run())
 
 
-def test_blocking_code_gets_the_same_answers(tmp_path: Path) -> None:
+@pytest.mark.parametrize("behind", ["store", "server"])
+def test_blocking_code_gets_the_same_answers(tmp_path: Path, behind: str) -> None:
     url = f"sqlite:///{tmp_path / 'store.db'}"
     asyncio.run(_migrate(url))
-    with mainspring.connect_sync(url) as client:
+    with (
+        nullcontext(url) if behind == "store" else serving_apart(url) as address,
+        mainspring.connect_sync(address) as client,
+    ):
         handle = client.submit(charge.call(7, lines=["tea"]))
         by_name = client.submit("charge", {"order": 8})
         many = client.submit_many([forget.call(1), forget.call(2)])

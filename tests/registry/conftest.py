@@ -1,11 +1,16 @@
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from mainspring.integrations.local_blobs import LocalBlobs
 from mainspring.ports.entropy import new_job_id
+from mainspring.ports.gateway import ClientGateway
 from mainspring.ports.store import Store
 from mainspring.registry.desk import FrontDesk
+from mainspring.remote.desk import RemoteDesk
+from mainspring.remote.http import RemoteAccess, RemoteHttp
+from tests.loopback import serving
 from tests.registry.faults import Faulty
 
 
@@ -17,6 +22,18 @@ def blobs(tmp_path: Path) -> LocalBlobs:
 @pytest.fixture
 def desk(store: Store, blobs: LocalBlobs) -> FrontDesk:
     return FrontDesk(store, blobs=blobs, new_id=new_job_id)
+
+
+@pytest.fixture(params=["local", "remote"])
+async def gateway(request: pytest.FixtureRequest, desk: FrontDesk) -> AsyncIterator[ClientGateway]:
+    """A client's door to the store in this process, and to the same one behind a server."""
+    if request.param == "local":
+        yield desk
+        return
+    async with serving(desk) as url:
+        remote = RemoteDesk(RemoteHttp(RemoteAccess(url=url)), new_id=new_job_id)
+        yield remote
+        await remote.close()
 
 
 @pytest.fixture

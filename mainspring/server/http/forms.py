@@ -220,7 +220,8 @@ def _declared(kind: str, defaults: DefaultsBody) -> HandlerInfo:
 def _kind(body: SubmissionBody) -> str:
     found = _one("kind", kind=body.kind, job_type=body.job_type, type=body.type)
     # Some say by its name what a schedule does.
-    found = found or _one("name", name=body.name, job_name=body.job_name)
+    if found is None:
+        found = _one("name", name=body.name, job_name=body.job_name)
     if found is None:
         raise _missing("kind", "a job is of a kind: the name of its handler")
     return found

@@ -1,7 +1,7 @@
 """What is done with jobs, one by one and many at once, and what became of it."""
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Final, Literal, get_args
 
 import msgspec
 
@@ -14,6 +14,9 @@ from mainspring.ports.store import CancelResult
 from mainspring.wire.documents.common import Listing, ObjectText, error_of, nothing
 from mainspring.wire.documents.filters import FilterMembers, Instant
 from mainspring.wire.documents.jobs import AttemptDocument, JobDocument, job_document, job_view
+
+Action = Literal["cancel", "retry", "replay", "purge"]
+ACTIONS: Final[tuple[str, ...]] = get_args(Action)
 
 
 class IdsBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -71,7 +74,7 @@ class EndsBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 class OperateBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is done with everything that a search finds."""
 
-    action: Literal["cancel", "retry", "replay", "purge"]
+    action: Action
     #: ``state:dead kind:mail.send``.
     query: str
     #: Jobs that were submitted, or ended, later are left out: ``until`` of a dry run's answer.
