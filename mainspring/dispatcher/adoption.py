@@ -4,7 +4,7 @@ A server may be killed and started again, or a worker's connection may move to a
 sessions and attempts live in the store, so any server goes on where the other left off.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol, TypeAlias
 
 from mainspring.domain.job import AttemptView, Held, JobView
@@ -28,6 +28,18 @@ class AdoptionStore(Protocol):
         ...
 
 
+class SessionOwners(Protocol):
+    """The part of a store that tells whose sessions and jobs these are."""
+
+    async def is_session_of(self, worker_id: bytes, tenant: str) -> bool:
+        """Say whether there is such a session of that tenant."""
+        ...
+
+    async def tenants_of(self, job_ids: Collection[bytes]) -> dict[bytes, str]:
+        """Return whose those jobs are that exist."""
+        ...
+
+
 class Adoption:
     """Finds the facts that a judgement needs, for attempts of one worker and of nobody else."""
 
@@ -35,6 +47,10 @@ class Adoption:
         """Ask this store about this worker."""
         self._store = store
         self._worker_id = worker_id
+
+    def bound(self, walled: SessionOwners, tenant: str) -> "Adoption":
+        """Return one that finds nothing of jobs and sessions of other tenants."""
+        return _BoundAdoption(self._store, self._worker_id, walled, tenant)
 
     async def find(self, fences: Sequence[Fence]) -> tuple[dict[Fence, Held], dict[Fence, Held]]:
         """Return those that are held, and those that were closed: their report is a repetition."""
@@ -77,3 +93,18 @@ class Adoption:
             payload_ref=job.payload_ref,
             cause="closed",
         )
+
+
+class _BoundAdoption(Adoption):
+    def __init__(
+        self, store: AdoptionStore, worker_id: bytes, owners: SessionOwners, tenant: str
+    ) -> None:
+        super().__init__(store, worker_id)
+        self._owners = owners
+        self._tenant = tenant
+
+    async def find(self, fences: Sequence[Fence]) -> tuple[dict[Fence, Held], dict[Fence, Held]]:
+        if not await self._owners.is_session_of(self._worker_id, self._tenant):
+            return {}, {}
+        own = await self._owners.tenants_of({job_id for job_id, _ in fences})
+        return await super().find([fence for fence in fences if fence[0] in own])

@@ -27,6 +27,7 @@ from mainspring.domain.references import file_key
 from mainspring.domain.schedule import FireOf
 from mainspring.policies.unanswered import Unanswered
 from mainspring.ports.blobs import BlobStore
+from mainspring.ports.gateway import WorkerGateway
 from mainspring.ports.store import (
     Beat,
     ClaimAsk,
@@ -56,6 +57,10 @@ class WorkerStore(DispatchStore, SessionStore, Protocol):
 
     async def fires_of(self, claimed: Sequence[Claimed]) -> dict[bytes, FireOf]:
         """Return by job what handlers may know of their fires."""
+        ...
+
+    async def tenants_of(self, job_ids: Collection[bytes]) -> dict[bytes, str]:
+        """Return whose those jobs are that exist."""
         ...
 
     async def close(self) -> None:
@@ -102,6 +107,10 @@ class LocalGateway:
         #: The last wait was ended by a hint; until when its look at what falls due may be trusted.
         self._hinted = False
         self._trusted_until = float("-inf")
+        self._inline_bytes = inline_bytes
+        self._dice = dice
+        #: Those for one tenant alone, on the same store.
+        self.bound: dict[str, WorkerGateway] = {}
 
     async def open_session(self, session: NewSession, handlers: Sequence[HandlerInfo]) -> Beat:
         """Begin a session and declare its handlers."""
@@ -133,7 +142,7 @@ class LocalGateway:
         now = self._monotonic()
         if now - self._recover_at >= _RECOVER_SECONDS:
             self._recover_at = now
-            await self._recovery.step(await self._known_handlers())
+            await self.recover()
         if ask.holding is not None:
             await self._hand_back_all_but(ask, frozenset(ask.holding))
         if self._unanswered.is_look_due():
@@ -155,6 +164,10 @@ class LocalGateway:
         for job in claimed:
             self._claimed[job.job_id, job.attempt] = job
         return await self._with_fires(claimed)
+
+    async def recover(self) -> None:
+        """Close some attempts whose right has run out, whoever held them."""
+        await self._recovery.step(await self._known_handlers())
 
     async def _with_fires(self, claimed: list[Claimed]) -> list[Claimed]:
         """Tell scheduled jobs what fires they are; those of which that is unknown go back."""
@@ -300,6 +313,8 @@ class LocalGateway:
 
     async def close(self) -> None:
         """Let go of the store."""
+        for gateway in self.bound.values():
+            await gateway.close()
         if self._subscription is not None:
             self._subscription[1].close()
         if self._adoption is not None:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, cast
 
 import msgspec
 
+from mainspring.domain.errors import InvalidId
 from mainspring.domain.operation import (
     MemberView,
     OperationState,
@@ -32,6 +33,9 @@ class WalledOperations(Walled):
 
     async def create_operation(self, new: NewOperation, *, actor: str) -> OperationView:
         refuse_other(self._tenant, new.tenant or "")
+        known = await self._operations.get_operation(new.id)
+        if known is not None and known.tenant != self._tenant:
+            raise InvalidId("id: this one cannot be used", hint="leave it out")
         return await self._operations.create_operation(new, actor=actor)
 
     async def get_operation(self, operation_id: bytes) -> OperationView | None:

@@ -6,6 +6,7 @@ from typing import Final
 
 import asyncpg
 
+from mainspring.domain.errors import InvalidId
 from mainspring.domain.ids import OPERATION, show
 from mainspring.domain.job import JobView
 from mainspring.domain.operation import (
@@ -87,6 +88,9 @@ class Operating(Part):
                 await _audit(connection, at, actor, "operation.create", view)
                 return view
             known = await _fetch(connection, Ask(_GET, {"id": new.id}))
+            if not known:
+                # It is there, and behind the wall of another tenant.
+                raise InvalidId("id: this one cannot be used", hint="leave it out")
             return operations.view_of(known[0]["record"])
 
         return await self._pools.general.transaction(work)

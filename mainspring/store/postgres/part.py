@@ -15,6 +15,7 @@ class Pools(NamedTuple):
     schedules: Pool
     operations: Pool
     general: Pool
+    tenants: Pool
 
 
 class Part:

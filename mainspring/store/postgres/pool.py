@@ -1,9 +1,10 @@
-"""Connections: five pools, so that neither a claim nor a scheduler waits behind somebody's list.
+"""Connections: six pools, so that neither a claim nor a scheduler waits behind somebody's list.
 
 ``dispatch`` claims, settles and beats; ``submission`` takes jobs in; ``schedules`` judges what is
-due; ``operations`` carries bulk actions on; ``general`` serves queries, control and maintenance.
-Each opens connections when they are first needed, gives them back to the server when idle, and
-replaces those that broke; the store therefore heals without being told.
+due; ``operations`` carries bulk actions on; ``general`` serves queries, control and maintenance;
+``tenants`` what is kept to one tenant, whose plans have policies in them. Each opens connections
+when they are first needed, gives them back to the server when idle, and replaces those that broke;
+the store therefore heals without being told.
 """
 
 import asyncio
@@ -65,6 +66,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     schedules_connections: int = 2
     operations_connections: int = 1
     general_connections: int = 6
+    #: For what is asked and changed on behalf of one tenant.
+    tenants_connections: int = 4
     #: 0 behind a pooler that hands out another server connection for each transaction.
     statement_cache_size: int = 200
 
@@ -150,11 +153,13 @@ class Pool:
 
         await self._attempt(at_once)
 
-    async def transaction(self, work: Callable[[Connection], Awaitable[_Result]]) -> _Result:
+    async def transaction(
+        self, work: Callable[[Connection], Awaitable[_Result]], *, changes: bool = True
+    ) -> _Result:
         """Run ``work`` inside one transaction; all of it is repeated after a deadlock."""
 
         async def together(connection: Connection) -> _Result:
-            return await _within_transaction(connection, work)
+            return await _within_transaction(connection, work, changes=changes)
 
         return await self._attempt(together)
 
@@ -275,7 +280,7 @@ async def _keep_as_it_is(_connection: object) -> None:
 
 
 async def _within_transaction(
-    connection: Connection, work: Callable[[Connection], Awaitable[_Result]]
+    connection: Connection, work: Callable[[Connection], Awaitable[_Result]], *, changes: bool
 ) -> _Result:
     transaction = connection.transaction()
     try:
@@ -290,7 +295,7 @@ async def _within_transaction(
     try:
         await transaction.commit()
     except DRIVER_ERRORS as error:
-        raise _Failure(error, Sent.CHANGE) from error
+        raise _Failure(error, Sent.CHANGE if changes else Sent.HARMLESS) from error
     return result
 
 

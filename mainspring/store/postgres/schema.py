@@ -1,5 +1,6 @@
 """The schema's steps: applied once, whoever else tries at the same time."""
 
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
@@ -18,6 +19,10 @@ _CREATE_MIGRATIONS: Final = load("create_migrations")
 _ENTER: Final = load("enter_migration")
 _RECORD: Final = load("record_migration")
 _SHORTEN_WAITS: Final = load("shorten_waits")
+_FIND_WALL: Final = load("find_wall")
+_RAISE_WALL: Final = load("raise_wall")
+#: The step that gives the wall its policies.
+_WALLS: Final = "0007_pre_walls"
 
 # Waiting for another migrator may take as long as its step. How long a step waits for a table in
 # use, and how long it may take, is said by the step itself.
@@ -38,11 +43,15 @@ class Schema(Part):
         pending = migrations.wanted(known, await self._applied(), phase)
         if pending:
             await self._pools.general.transaction(_prepare_book)
-        return [step.name for step in pending if await self._apply(step)]
+        applied = [step.name for step in pending if await self._apply(step)]
+        await self._pools.general.transaction(lambda connection: _raise_wall(connection, applied))
+        return applied
 
     def migration_sql(self, *, pending: tuple[str, ...] | None) -> str:
         steps = [step for step in _known() if pending is None or step.name in pending]
         scripts = [_script(step) for step in steps]
+        if any(step.name == _WALLS for step in steps):
+            scripts.append(f"{_RAISE_WALL.text};\n")
         head = f"{_CREATE_SCHEMA.text};\n\n{_CREATE_MIGRATIONS.text};\n"
         return "\n".join([head, *scripts]) if scripts else ""
 
@@ -77,6 +86,15 @@ class Schema(Part):
 async def _enter(connection: Connection) -> None:
     await connection.fetch(_SHORTEN_WAITS.text, "0")
     await connection.execute(_ENTER.text, timeout=_STEP_TIMEOUT_SECONDS)
+
+
+async def _raise_wall(connection: Connection, applied: Sequence[str]) -> None:
+    """Give the role of tenants what it needs, where this user may; again after each change."""
+    if not applied and await connection.fetchval(_FIND_WALL.text):
+        return
+    await _enter(connection)
+    if _WALLS in {row["name"] for row in await connection.fetch(_LIST.text)}:
+        await connection.execute(_RAISE_WALL.text)
 
 
 async def _prepare_book(connection: Connection) -> None:

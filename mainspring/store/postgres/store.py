@@ -21,10 +21,11 @@ from mainspring.store.postgres.schema import Schema
 from mainspring.store.postgres.sessions import Sessions
 from mainspring.store.postgres.submission import Submission
 from mainspring.store.postgres.wakeups import PostgresWakeups
+from mainspring.store.postgres.walls import Wall, WalledPool
 from mainspring.store.postgres.webhooks import Webhooks
 
 
-class PostgresStore(
+class _Parts(
     Submission,
     Dispatch,
     Sessions,
@@ -40,6 +41,10 @@ class PostgresStore(
     Health,
     Schema,
 ):
+    """All parts, on whatever pools they are given."""
+
+
+class PostgresStore(_Parts):
     """Implements ``Store``. Bound to the event loop in which it was opened."""
 
     def __init__(self, dsn: str, *, clock: Clock | None, options: Options) -> None:
@@ -54,9 +59,11 @@ class PostgresStore(
             schedules=pool("schedules", options.schedules_connections, pinned=True),
             operations=pool("operations", options.operations_connections, pinned=True),
             general=pool("general", options.general_connections, pinned=False),
+            tenants=pool("tenants", options.tenants_connections, pinned=False),
         )
         super().__init__(pools, clock, address)
         self._wakeups = PostgresWakeups(dsn, options)
+        self._wall = Wall()
 
     def __repr__(self) -> str:
         return f"PostgresStore({self._address})"
@@ -70,16 +77,39 @@ class PostgresStore(
         """Begin; connects to nothing yet."""
         await self._wakeups.start()
 
-    def bound(self, tenant: str) -> "PostgresStore":
-        """Return this store: nothing in SQLite tells apart who asks."""
-        del tenant
-        return self
+    def bound(self, tenant: str) -> "BoundStore":
+        """Return this store behind the wall of a tenant: row-level security."""
+        return BoundStore(self, tenant)
 
     async def close(self) -> None:
         """Let go of all connections. The store cannot be used afterwards."""
         await self._wakeups.close()
         for pool in self._pools:
             await pool.close()
+
+
+class BoundStore(_Parts):
+    """Implements ``Store`` for one tenant, on the connections of one that is for all of them."""
+
+    def __init__(self, store: PostgresStore, tenant: str) -> None:
+        pool = WalledPool(store._pools.tenants, store._wall, tenant)
+        super().__init__(Pools(*(pool for _ in Pools._fields)), store._clock, store._address)
+        self._store = store
+
+    def __repr__(self) -> str:
+        return f"{self._store!r} behind a wall"
+
+    @property
+    def wakeups(self) -> PostgresWakeups:
+        """The hints of the store; they tell of nobody's things."""
+        return self._store.wakeups
+
+    def bound(self, tenant: str) -> "BoundStore":
+        """Return the store behind the wall of another tenant."""
+        return self._store.bound(tenant)
+
+    async def close(self) -> None:
+        """Leave the connections to the store that they belong to."""
 
 
 async def open_postgres(

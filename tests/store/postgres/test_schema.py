@@ -37,8 +37,13 @@ SELECT 'index', tablename::text, indexname::text, indexdef, '', '', ''
 FROM pg_indexes WHERE schemaname = 'mainspring'
 UNION ALL
 SELECT 'table', relname::text, relkind::text, coalesce(reloptions::text, ''),
-    coalesce(pg_get_expr(relpartbound, oid), ''), coalesce(pg_get_partkeydef(oid), ''), ''
+    coalesce(pg_get_expr(relpartbound, oid), ''), coalesce(pg_get_partkeydef(oid), ''),
+    relrowsecurity::text || relforcerowsecurity::text
 FROM pg_class WHERE relnamespace = 'mainspring'::regnamespace AND relkind IN ('r', 'p')
+UNION ALL
+SELECT 'policy', tablename::text, policyname::text, roles::text, cmd, qual,
+    coalesce(with_check, '')
+FROM pg_policies WHERE schemaname = 'mainspring'
 UNION ALL
 SELECT 'row', 'tenants', name, '', '', '', '' FROM mainspring.tenants
 """
