@@ -1,6 +1,5 @@
 """The client's door to a store in the same process."""
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -359,16 +358,7 @@ class FrontDesk:
         dead = msgspec.structs.replace(wanted, states=frozenset({JobState.DEAD}))
         if limit < 1:
             raise InvalidInput(f"limit: {limit} is not at least 1")
-        # Pages come newest first and the oldest are wanted: walk all, keep the last.
-        oldest: deque[bytes] = deque(maxlen=limit)
-        before: bytes | None = None
-        while True:
-            page = await self._store.list_jobs(dead, limit=PAGE_ITEMS_MAX, before=before)
-            oldest.extend(job.id for job in page.items)
-            before = page.next_before
-            if before is None:
-                break
-        found = list(reversed(oldest))
+        found = await finding.oldest(self._store, dead, limit)
         if dry_run:
             return Replayed(len(found), ())
         changed: list[bytes] = []

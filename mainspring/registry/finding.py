@@ -3,7 +3,7 @@
 The store answers what it can look for; the rest is judged here, a bounded number of jobs at a time.
 """
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import Final, Protocol
@@ -58,6 +58,19 @@ async def find(store: QueryStore, text: str, *, limit: int, before: bytes | None
         if query.matches(job):
             items.append(job)
     return Page(tuple(items), None)
+
+
+async def oldest(store: QueryStore, wanted: JobFilter, limit: int) -> list[bytes]:
+    """Return the oldest of the jobs that match, oldest first."""
+    # Pages come newest first and the oldest are wanted: walk all, keep the last.
+    found: deque[bytes] = deque(maxlen=limit)
+    before: bytes | None = None
+    while True:
+        page = await store.list_jobs(wanted, limit=PAGE_ITEMS_MAX, before=before)
+        found.extend(job.id for job in page.items)
+        before = page.next_before
+        if before is None:
+            return list(reversed(found))
 
 
 async def operate(
