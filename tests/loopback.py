@@ -10,7 +10,7 @@ from mainspring.registry.bound import bound_desk
 from mainspring.runtime.addresses import Address, listen
 from mainspring.runtime.assemble import open_client_gateway
 from mainspring.runtime.serving import House, Tls, open_http
-from mainspring.runtime.settings import Settings
+from mainspring.runtime.setting_table import Settings
 from mainspring.server.doorkeeper import Doorkeeper, OpenDoorkeeper
 from mainspring.server.events import Hub
 

@@ -20,7 +20,7 @@ from mainspring.cli.trouble import EXIT_CODES  # noqa: E402
 from mainspring.domain.errors import all_errors  # noqa: E402
 from mainspring.domain.limits import LIMITS  # noqa: E402
 from mainspring.domain.search.fields import FIELDS  # noqa: E402
-from mainspring.runtime.settings import TABLE  # noqa: E402
+from mainspring.runtime.setting_table import TABLE  # noqa: E402
 from mainspring.server.http.openapi import document  # noqa: E402
 from mainspring.server.http.routes import TABLE as ROUTES  # noqa: E402
 

@@ -22,7 +22,8 @@ from mainspring.ports.clock import monotonic, utc_now
 from mainspring.ports.entropy import new_job_id
 from mainspring.ports.store import Diagnosis, SchemaStatus, Store
 from mainspring.runtime.assemble import open_blobs, open_store, refuse_missing_file
-from mainspring.runtime.settings import Settings, blob_address, sqlite_path
+from mainspring.runtime.setting_table import Settings
+from mainspring.runtime.settings import blob_address, sqlite_path
 
 _MIB: Final = 1_048_576
 _LATENCY_MS_MAX: Final = 50.0

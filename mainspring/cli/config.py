@@ -54,7 +54,8 @@ def explain(key: str, /, *, options: Given) -> None:
     key
         The setting: store, log_level, MAINSPRING_STORE.
     """
-    from mainspring.runtime.settings import BY_KEY, known_key
+    from mainspring.runtime.setting_table import BY_KEY
+    from mainspring.runtime.settings import known_key
 
     known = known_key(key)
     layers = options.layers()
@@ -91,7 +92,7 @@ def _people(options: Options, record: Record) -> None:
 
 
 def _rows(options: Options) -> list[Shown]:
-    from mainspring.runtime.settings import TABLE
+    from mainspring.runtime.setting_table import TABLE
 
     layers = options.layers()
     rows = []

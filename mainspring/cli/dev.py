@@ -22,7 +22,8 @@ from mainspring.domain.errors import InvalidInput
 from mainspring.domain.job import HandlerInfo
 from mainspring.domain.names import check_range
 from mainspring.ports.scheduling import Planned
-from mainspring.runtime.settings import Settings, sqlite_path
+from mainspring.runtime.setting_table import Settings
+from mainspring.runtime.settings import sqlite_path
 
 if TYPE_CHECKING:
     from mainspring.worker.config import WorkerConfig

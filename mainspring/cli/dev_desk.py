@@ -19,7 +19,7 @@ from mainspring.domain.job import HandlerInfo
 from mainspring.ports.scheduling import Planned
 from mainspring.runtime.assemble import open_client_gateway
 from mainspring.runtime.declared import Declared
-from mainspring.runtime.settings import Settings
+from mainspring.runtime.setting_table import Settings
 
 if TYPE_CHECKING:
     from mainspring.runtime.node import Companion

@@ -18,7 +18,7 @@ from mainspring.domain.job import JobView
 from mainspring.domain.states import FINAL
 from mainspring.ports.clock import monotonic
 from mainspring.ports.gateway import ClientGateway, Submission
-from mainspring.runtime.settings import DEV_STORE, Settings
+from mainspring.runtime.setting_table import DEV_STORE, Settings
 
 _JOB_SECONDS: Final = 30.0
 _ASK_SECONDS: Final = 0.5

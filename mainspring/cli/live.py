@@ -28,7 +28,7 @@ from mainspring.ports.clock import utc_now
 from mainspring.ports.gateway import ClientGateway
 from mainspring.runtime.assemble import open_client_gateway
 from mainspring.runtime.loop import wait_unless
-from mainspring.runtime.settings import Settings
+from mainspring.runtime.setting_table import Settings
 
 _LOOK_SECONDS: Final = 0.1
 _IDLE_SECONDS: Final = 0.25

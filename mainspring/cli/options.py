@@ -9,7 +9,8 @@ import msgspec
 from cyclopts import Group, Parameter
 
 if TYPE_CHECKING:
-    from mainspring.runtime.settings import Layers, Settings
+    from mainspring.runtime.setting_table import Settings
+    from mainspring.runtime.settings import Layers
 
 #: Where the commands of a group stand in its help: first.
 COMMANDS: Final = Group("Commands", sort_key=0)

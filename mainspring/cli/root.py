@@ -96,6 +96,7 @@ mainspring dev shop:app --store sqlite:///shop.db"""
 # Each line is one command: its module is imported when it is called, and not before.
 for _target, _name, _help, _group in (
     ("worker:app", "worker", "Run workers.", _WORK),
+    ("server:app", "server", "Serve REST and gRPC.", _WORK),
     ("scheduler:app", "scheduler", "Fire schedules without running jobs.", _WORK),
     ("jobs:app", "jobs", "Look at jobs; watch, retry and cancel them.", _LOOK),
     ("dlq:app", "dlq", "Look at dead letters; replay, discard or export them.", _LOOK),

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mainspring.runtime.connect import AsyncClient, Client
     from mainspring.runtime.embedded import EmbeddedWorker
     from mainspring.runtime.embedding import EmbedOptions
-    from mainspring.runtime.settings import Settings
+    from mainspring.runtime.setting_table import Settings
 
 
 class App(declare.App):

@@ -19,7 +19,8 @@ from mainspring.ports.clock import Clock, monotonic
 from mainspring.ports.gateway import ClientGateway, WorkerGateway
 from mainspring.ports.store import Store
 from mainspring.registry.desk import FrontDesk
-from mainspring.runtime.settings import DEV_STORE, Settings, blob_address, sqlite_path
+from mainspring.runtime.setting_table import DEV_STORE, Settings
+from mainspring.runtime.settings import blob_address, sqlite_path
 
 if TYPE_CHECKING:
     from mainspring.remote.desk import RemoteDesk

@@ -28,7 +28,8 @@ from mainspring.ports.guest import Borrowed, Dialect, Guest, Queries
 from mainspring.registry import guest as registry
 from mainspring.registry.acceptance import offloaded
 from mainspring.runtime.assemble import dice, open_blobs
-from mainspring.runtime.settings import Settings, sqlite_path
+from mainspring.runtime.setting_table import Settings
+from mainspring.runtime.settings import sqlite_path
 
 T = TypeVar("T")
 

@@ -12,7 +12,8 @@ import msgspec
 
 from mainspring.ports.gateway import WorkerGateway
 from mainspring.runtime.assemble import open_worker_gateway
-from mainspring.runtime.settings import Settings, as_environment
+from mainspring.runtime.setting_table import Settings
+from mainspring.runtime.settings import as_environment
 from mainspring.worker.entry import ChildProcess, run_child
 
 

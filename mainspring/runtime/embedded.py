@@ -34,7 +34,7 @@ import msgspec
 from mainspring.domain.errors import ConfigError
 from mainspring.ports.clock import monotonic
 from mainspring.runtime.loop import run_role
-from mainspring.runtime.settings import Settings
+from mainspring.runtime.setting_table import Settings
 from mainspring.worker.config import WorkerConfig
 
 _log: Final = logging.getLogger("mainspring.embedded")

@@ -15,7 +15,8 @@ from mainspring.domain.limits import QUEUE_CHARACTERS_MAX
 from mainspring.domain.names import check_flag, check_name, check_range
 from mainspring.runtime.embedded import EmbeddedWorker
 from mainspring.runtime.prepare import prepare_store
-from mainspring.runtime.settings import Settings, read_settings, sqlite_path
+from mainspring.runtime.setting_table import Settings
+from mainspring.runtime.settings import read_settings, sqlite_path
 from mainspring.worker.config import DEFAULT_SLOTS, WorkerConfig
 
 _SLOTS_MAX: Final = 10_000

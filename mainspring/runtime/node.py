@@ -29,7 +29,8 @@ from mainspring.runtime.assemble import (
     open_worker_gateway,
 )
 from mainspring.runtime.loop import Ear, run_role
-from mainspring.runtime.settings import Settings, keep_days
+from mainspring.runtime.setting_table import Settings
+from mainspring.runtime.settings import keep_days
 from mainspring.runtime.succession import Runs, Succession
 from mainspring.runtime.worker_process import CHILD_COMMAND, with_signals
 from mainspring.scheduler.firing import TOPICS, Firing

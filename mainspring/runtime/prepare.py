@@ -4,7 +4,8 @@ from pathlib import Path
 
 from mainspring.domain.errors import InvalidInput, StoreNotWritable
 from mainspring.runtime.assemble import open_store
-from mainspring.runtime.settings import Settings, sqlite_path
+from mainspring.runtime.setting_table import Settings
+from mainspring.runtime.settings import sqlite_path
 
 
 async def prepare_store(settings: Settings) -> None:

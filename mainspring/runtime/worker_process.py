@@ -11,7 +11,7 @@ import msgspec
 
 from mainspring.ports.gateway import WorkerGateway
 from mainspring.runtime.assemble import open_worker_gateway
-from mainspring.runtime.settings import Settings
+from mainspring.runtime.setting_table import Settings
 from mainspring.worker.config import WorkerConfig
 from mainspring.worker.keeper import Keeper
 

@@ -21,7 +21,7 @@ from mainspring.agenda.judge import advance
 from mainspring.agenda.standing import Ruling, Standing
 from mainspring.runtime import node
 from mainspring.runtime.node import Duties, run_scheduler
-from mainspring.runtime.settings import Settings
+from mainspring.runtime.setting_table import Settings
 from mainspring.scheduler import firing
 from mainspring.store.postgres import pool
 from mainspring.store.sqlite import threads

@@ -20,7 +20,7 @@ from mainspring.ports.store import Store
 from mainspring.registry.desk import FrontDesk
 from mainspring.registry.ledger import rows_between
 from mainspring.runtime.assemble import open_store
-from mainspring.runtime.settings import Settings
+from mainspring.runtime.setting_table import Settings
 from mainspring.scheduler.firing import Firing
 
 #: Far beyond what a healthy run needs; only a run that hangs gets there.

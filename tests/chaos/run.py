@@ -19,7 +19,7 @@ from mainspring.ports.clock import monotonic, pause_seconds
 from mainspring.ports.entropy import new_job_id, random_seed
 from mainspring.ports.gateway import ClientGateway, Submission
 from mainspring.runtime.assemble import open_client_gateway, open_store
-from mainspring.runtime.settings import Settings
+from mainspring.runtime.setting_table import Settings
 from mainspring.testing.history import Effect, Finding, History, Recorded, check
 from tests.chaos.fires import fires_proven, pause_all, schedule_densely
 from tests.chaos.fleet import Fleet

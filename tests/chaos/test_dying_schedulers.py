@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mainspring.runtime.assemble import open_store
-from mainspring.runtime.settings import Settings
+from mainspring.runtime.setting_table import Settings
 from mainspring.testing.servers import PostgresServer
 from tests.chaos.dying import THERE, points
 from tests.chaos.fires import fire_each, fires_proven, schedule_densely, until_fired

@@ -13,7 +13,7 @@ import pytest
 from mainspring.ports.clock import pause_seconds
 from mainspring.ports.store import Store
 from mainspring.runtime.assemble import open_store
-from mainspring.runtime.settings import Settings
+from mainspring.runtime.setting_table import Settings
 from mainspring.testing.faults import FaultProxy, Protocol
 from mainspring.testing.servers import PostgresServer
 from tests.chaos.fires import fire_each, fires_proven, schedule_densely, until_fired

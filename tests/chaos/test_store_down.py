@@ -8,7 +8,7 @@ import pytest
 from mainspring.domain.states import AttemptState
 from mainspring.ports.clock import pause_seconds
 from mainspring.runtime.assemble import open_store
-from mainspring.runtime.settings import Settings
+from mainspring.runtime.setting_table import Settings
 from mainspring.testing.faults import FaultProxy, Protocol
 from mainspring.testing.servers import PostgresServer
 from tests.chaos.fleet import Fleet

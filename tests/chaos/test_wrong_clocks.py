@@ -13,7 +13,7 @@ from mainspring.domain.schedule import Cause, Outcome
 from mainspring.ports.store import Store
 from mainspring.registry.ledger import rows_between
 from mainspring.runtime.assemble import open_store
-from mainspring.runtime.settings import Settings
+from mainspring.runtime.setting_table import Settings
 from mainspring.testing.servers import PostgresServer
 from tests.chaos.fires import fires_proven, schedule_densely, until_fired, until_succeeded
 from tests.chaos.fleet import Fleet

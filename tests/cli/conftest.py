@@ -21,7 +21,7 @@ import pytest
 from mainspring.cli.root import run
 from mainspring.cli.tour import app as tour
 from mainspring.runtime.assemble import open_store
-from mainspring.runtime.settings import Settings
+from mainspring.runtime.setting_table import Settings
 from tests.cli.warm import READ_AT_START, Warm
 
 ROOT = Path(__file__).resolve().parents[2]

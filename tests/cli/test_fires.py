@@ -15,7 +15,7 @@ from mainspring.ports.gateway import Submission
 from mainspring.ports.scheduling import ScheduleDraft
 from mainspring.registry.desk import FrontDesk
 from mainspring.runtime.assemble import open_store
-from mainspring.runtime.settings import Settings
+from mainspring.runtime.setting_table import Settings
 from mainspring.scheduler.firing import Firing
 from tests.cli.conftest import Commands
 

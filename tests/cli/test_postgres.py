@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 
 from mainspring.runtime.assemble import open_store
-from mainspring.runtime.settings import Settings
+from mainspring.runtime.setting_table import Settings
 from tests.cli.conftest import Commands, Running
 from tests.conftest import MakeDatabase
 

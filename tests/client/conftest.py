@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mainspring.runtime.assemble import open_store
-from mainspring.runtime.settings import Settings
+from mainspring.runtime.setting_table import Settings
 from tests.client.shop import app
 
 ROOT = Path(__file__).resolve().parents[2]

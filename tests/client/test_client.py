@@ -45,7 +45,7 @@ from mainspring.ports.entropy import new_worker_id
 from mainspring.ports.gateway import WorkerGateway
 from mainspring.ports.store import ClaimAsk, Lane
 from mainspring.runtime.assemble import open_client_gateway, open_store, open_worker_gateway
-from mainspring.runtime.settings import Settings
+from mainspring.runtime.setting_table import Settings
 from mainspring.testing import Kit
 from tests.loopback import serving, serving_apart
 

@@ -15,7 +15,7 @@ from mainspring.ports.entropy import new_job_id
 from mainspring.registry.desk import FrontDesk
 from mainspring.runtime.assemble import dice, open_blobs, open_ready_store
 from mainspring.runtime.grpc_serving import GrpcBackroom, open_grpc
-from mainspring.runtime.settings import Settings
+from mainspring.runtime.setting_table import Settings
 from mainspring.server.doorkeeper import OpenDoorkeeper
 from tests.gateways.loopback import unbound
 

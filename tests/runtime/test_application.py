@@ -12,7 +12,7 @@ from mainspring import App, Conflict, Handle, MainspringError
 from mainspring.app import declare
 from mainspring.domain.states import JobState
 from mainspring.runtime.assemble import open_store
-from mainspring.runtime.settings import Settings
+from mainspring.runtime.setting_table import Settings
 
 app = App("shop")
 

@@ -15,7 +15,7 @@ from mainspring.runtime.assemble import (
     open_store,
     open_worker_gateway,
 )
-from mainspring.runtime.settings import Settings
+from mainspring.runtime.setting_table import Settings
 from mainspring.testing.builders import claim_ask, new_session
 from mainspring.testing.clock import SettableClock
 

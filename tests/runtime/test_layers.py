@@ -5,13 +5,8 @@ from pathlib import Path
 import pytest
 
 from mainspring.domain.errors import ConfigError, NotFound
-from mainspring.runtime.settings import (
-    DEV_STORE,
-    Layers,
-    known_key,
-    read_settings,
-    unknown_variables,
-)
+from mainspring.runtime.setting_table import DEV_STORE
+from mainspring.runtime.settings import Layers, known_key, read_settings, unknown_variables
 
 PROFILES = """
 log_level = "warning"

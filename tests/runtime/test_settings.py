@@ -5,15 +5,8 @@ import pytest
 from mainspring.domain.errors import ConfigError
 from mainspring.domain.states import FINAL
 from mainspring.maintenance.retention import KEEP_DAYS
-from mainspring.runtime.settings import (
-    DEV_STORE,
-    TABLE,
-    Settings,
-    blob_address,
-    keep_days,
-    read_settings,
-    sqlite_path,
-)
+from mainspring.runtime.setting_table import DEV_STORE, TABLE, Settings
+from mainspring.runtime.settings import blob_address, keep_days, read_settings, sqlite_path
 
 _ENVIRONMENT = {
     "MAINSPRING_STORE": "postgresql://there/db",

@@ -98,7 +98,7 @@ def test_another_media_type_is_refused() -> None:
     ("query", "pointer", "said"),
     [
         (b"limit=x", "?limit", "limit: expected `int`"),
-        (b"limti=1", "?limti", "there is no parameter 'limti'"),
+        (b"limlt=1", "?limlt", "there is no parameter 'limlt'"),
         (b"limit=1&limit=2", "?limit", "limit: it is given twice"),
         (b"limit=%ff", None, "the parameters cannot be read"),
         (b"deep=perhaps", "?deep", "deep: "),

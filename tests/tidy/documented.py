@@ -58,7 +58,7 @@ def settings(tree: Tree) -> set[str]:
     """The settings of mainspring.runtime: rows of a table, or fields of a Settings class."""
     found: set[str] = set()
     for path in tree.below("mainspring/runtime", suffix=".py"):
-        if not path.stem.startswith("settings"):
+        if not path.stem.startswith("setting"):
             continue
         module = syntax(path)
         found |= first_texts(module, "Setting")

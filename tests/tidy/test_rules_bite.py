@@ -164,7 +164,7 @@ REFERENCE_SOURCES = {
         {"page_items_max"},
     ),
     "docs/reference/settings.md": (
-        "mainspring/runtime/settings.py",
+        "mainspring/runtime/setting_table.py",
         'ROWS = [Setting(name="lease_seconds")]\n\nclass WorkerSettings:\n    slots: int = 4\n',
         {"lease_seconds", "slots"},
     ),

@@ -15,7 +15,7 @@ import pytest
 
 from mainspring.client.blocking import Client
 from mainspring.runtime.assemble import open_store
-from mainspring.runtime.settings import Settings
+from mainspring.runtime.setting_table import Settings
 from tests.transactions.shop import app
 from tests.transactions.ways import TABLE, WAYS, Way, prepare_django
 
