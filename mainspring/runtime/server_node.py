@@ -10,15 +10,15 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from mainspring.dispatcher.bound import bound_gateway
 from mainspring.dispatcher.office import Office
-from mainspring.domain.errors import ConfigError, Conflict, Forbidden
+from mainspring.domain.errors import ConfigError, Conflict
 from mainspring.domain.keys import RANDOM_BYTES, NewKey, make
 from mainspring.domain.limits import KEY_REQUESTS_PER_SECOND
 from mainspring.ports.access import KeyStore
 from mainspring.ports.blobs import BlobStore
 from mainspring.ports.clock import monotonic, utc_now
 from mainspring.ports.entropy import random_bytes
-from mainspring.ports.gateway import WorkerGateway
 from mainspring.ports.store import Store
 from mainspring.registry.bound import bound_desk
 from mainspring.registry.desk import FrontDesk
@@ -108,11 +108,6 @@ async def first_key(store: KeyStore) -> str | None:
     return key.shown()
 
 
-def _refuse_tenants(gateway: WorkerGateway, tenant: str) -> WorkerGateway:
-    del gateway
-    raise Forbidden(f"workers of the tenant {tenant} cannot be served here")
-
-
 class Front:
     """The doors before one store."""
 
@@ -187,7 +182,7 @@ class Front:
             desk=self._house.gateway,
             office=office,
             doorkeeper=self._house.doorkeeper,
-            bind=_refuse_tenants,
+            bind=bound_gateway,
         )
         credentials = serving.credentials(self._doors.tls)
         async with serving.open_grpc(backroom, str(address), credentials=credentials) as door:
