@@ -19,7 +19,7 @@ from mainspring.cli.output import out
 from mainspring.cli.records import milliseconds_between
 from mainspring.cli.tables import terminal_width
 from mainspring.cli.text import count_of, cut, printable, span, state_style, styled, width_of
-from mainspring.cli.watching import attempt_text, progress_text
+from mainspring.cli.watching import attempt_text, is_behind, progress_text
 from mainspring.domain.errors import MainspringError, NotFound
 from mainspring.domain.ids import show_job
 from mainspring.domain.job import JobFilter, JobView
@@ -200,6 +200,9 @@ class LiveLog:
         for attempt, following in pairwise([*attempts, None]):
             if attempt is None or attempt.state is AttemptState.RUNNING:
                 continue
+            if is_behind(job, attempt):
+                # What became of the job will be known at the next look.
+                return
             if attempt.attempt > self._told_attempt.get(job.id, 0):
                 self._told_attempt[job.id] = attempt.attempt
                 if attempt.state not in (AttemptState.SUCCEEDED, AttemptState.CANCELLED):

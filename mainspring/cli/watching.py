@@ -118,7 +118,7 @@ class Watcher:
                 continue
             if attempt.attempt <= self._told_attempt:
                 continue
-            if _is_behind(job, attempt):
+            if is_behind(job, attempt):
                 # What became of the job will be known at the next look.
                 return
             self._told_attempt = attempt.attempt
@@ -270,7 +270,7 @@ def reason_text(attempt: AttemptView) -> str:
     return printable(error.headline if error else attempt.reason or "").strip()
 
 
-def _is_behind(job: JobView, attempt: AttemptView) -> bool:
+def is_behind(job: JobView, attempt: AttemptView) -> bool:
     """Tell whether the job was read before this attempt was closed."""
     is_held = job.state in (JobState.RUNNING, JobState.CANCELLING)
     return attempt.attempt > job.attempt or (is_held and attempt.attempt == job.attempt)

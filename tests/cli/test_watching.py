@@ -6,11 +6,13 @@ from typing import cast
 import msgspec
 import pytest
 
+from mainspring.cli.live import LiveLog
 from mainspring.cli.options import Options
 from mainspring.cli.watching import Watcher
 from mainspring.domain.job import AttemptView, JobView
 from mainspring.domain.states import AttemptState, JobState
 from mainspring.ports.gateway import ClientGateway
+from mainspring.runtime.settings import Settings
 
 _THEN = datetime(2027, 3, 14, tzinfo=UTC)
 _RUNNING = JobView(
@@ -63,3 +65,21 @@ async def test_what_follows_an_attempt_is_told_when_it_is_known(
     told = capsys.readouterr().err
     assert "attempt 1/1 failed: it failed   -> dead letter" in told
     assert "retry now" not in told
+
+
+async def test_dev_waits_for_it_too() -> None:
+    second = msgspec.structs.replace(_RUNNING, attempt=2, tries=2, max_attempts=2)
+    dead = msgspec.structs.replace(second, state=JobState.DEAD, finished_at=_THEN)
+    gateway = cast("ClientGateway", HastyAgain())
+    log = LiveLog(Options(), Settings(), first_command="", tours=False, ends_after_tour=False)
+    await log._tell(gateway, second, None)
+    await log._tell(gateway, dead, second)
+    told = "\n".join(log._lines)
+    assert "attempt 2/2 failed" in told
+    assert "-> dead letter" in told
+    assert "retry now" not in told
+
+
+class HastyAgain(Hasty):
+    async def list_attempts(self, job_id: bytes) -> list[AttemptView]:
+        return [_FAILED, msgspec.structs.replace(_FAILED, attempt=2)]
