@@ -23,7 +23,7 @@ async def _migrate(url: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("guide", ["submitting.md", "handlers.md"])
+@pytest.mark.parametrize("guide", ["submitting.md", "handlers.md", "operations.md"])
 def test_the_snippets_of_a_guide_run(guide: str, tmp_path: Path) -> None:
     text = (GUIDES / guide).read_text(encoding="utf-8")
     shop, *rest = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
