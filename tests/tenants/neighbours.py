@@ -11,6 +11,7 @@ from mainspring.domain.errors import MainspringError
 from mainspring.domain.ids import SCHEDULE, show, show_attempt
 from mainspring.domain.job import Claimed, HandlerInfo, JobView
 from mainspring.domain.references import file_key, reference_of
+from mainspring.ports.access import KeyDraft
 from mainspring.ports.blobs import BlobStore
 from mainspring.ports.entropy import new_job_id, new_worker_id
 from mainspring.ports.gateway import Submission
@@ -48,6 +49,7 @@ class Things(msgspec.Struct, frozen=True, kw_only=True):
     blob: str
     schedule_name: str = "acme-nightly"
     calendar: str = "acme-days"
+    key: str = "acme-key"
 
     @property
     def shown(self) -> str:
@@ -137,6 +139,9 @@ async def settle_acme(desk: FrontDesk, store: Store, blobs: BlobStore, things: T
     await store.create_backfill(backfill, actor=SECRET)
     calendar = CalendarDraft(name=things.calendar, entries=("12-24",), tenant=ACME)
     await desk.schedules.put_calendar(calendar, actor=SECRET)
+    await desk.access.put_tenant(ACME, note=SECRET, actor=SECRET)
+    key = KeyDraft(name=things.key, tenant=ACME, scopes=("read",))
+    await desk.access.create_key(key, actor=SECRET)
     wanted = OperationAsk(action="cancel", query="state:scheduled", tenant=ACME)
     await desk.operations.start(wanted, operation_id=things.operation, actor=SECRET)
 
@@ -158,6 +163,8 @@ async def everything_of(desk: FrontDesk, things: Things) -> str:
         await schedules.calendars(tenant=ACME),
         await desk.operations.get(things.operation),
         await desk.operations.members(things.operation),
+        await desk.access.get_tenant(ACME),
+        await desk.access.get_key(things.key),
         [worker for worker in await desk.list_workers() if worker.tenant == ACME],
         [handler for handler in await desk.list_handlers() if handler.tenant == ACME],
         [queue.name for queue in await desk.list_queues() if queue.paused_at is not None],

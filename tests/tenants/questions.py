@@ -8,6 +8,8 @@ from typing import Any, Final
 
 from mainspring.domain.job import HandlerInfo, JobFilter
 from mainspring.domain.outcome import Progress, Report, Succeeded
+from mainspring.domain.trail import AuditFilter
+from mainspring.ports.access import KeyDraft
 from mainspring.ports.gateway import Bulk, ClientGateway, Submission, WorkerGateway
 from mainspring.ports.operations import OperationAsk
 from mainspring.ports.schedules import ScheduleFilter
@@ -53,6 +55,7 @@ async def _whole_page(gate: ClientGateway, _: Things) -> object:
 CLIENT: Final[Mapping[str, Sequence[Ask]]] = {
     "schedules": [],
     "operations": [],
+    "access": [],
     "submit": [
         lambda gate, t: gate.submit([Submission(kind="k", kind_is_known=True, tenant=ACME)]),
         lambda gate, t: gate.submit([Submission(kind=f"{SECRET}.work")]),
@@ -248,6 +251,31 @@ OPERATIONS: Final[Mapping[str, Sequence[Ask]]] = {
         lambda gate, t: gate.members(t.operation, tenant=ACME),
     ],
     "wait_for_change": [lambda gate, t: gate.wait_for_change(t.operation, None, 0.0)],
+}
+
+
+#: ``gate`` is the part of keys, tenants and the audit here.
+ACCESS: Final[Mapping[str, Sequence[Ask]]] = {
+    # For whom it speaks is said by the door that let them in.
+    "of": [],
+    "create_key": [
+        lambda gate, t: gate.create_key(
+            KeyDraft(name="eves", scopes=("read",), tenant=ACME), actor=_EVE
+        ),
+    ],
+    "get_key": [lambda gate, t: gate.get_key(t.key)],
+    "list_keys": [lambda gate, t: gate.list_keys(), lambda gate, t: gate.list_keys(tenant=ACME)],
+    "rotate_key": [lambda gate, t: gate.rotate_key(t.key, actor=_EVE)],
+    "end_key": [lambda gate, t: gate.end_key(t.key, actor=_EVE)],
+    "put_tenant": [lambda gate, t: gate.put_tenant(ACME, note="eves", actor=_EVE)],
+    "get_tenant": [lambda gate, t: gate.get_tenant(ACME)],
+    "list_tenants": [lambda gate, t: gate.list_tenants()],
+    "suspend_tenant": [lambda gate, t: gate.suspend_tenant(ACME, reason="", actor=_EVE)],
+    "resume_tenant": [lambda gate, t: gate.resume_tenant(ACME, actor=_EVE)],
+    "list_audit": [
+        lambda gate, t: gate.list_audit(AuditFilter()),
+        lambda gate, t: gate.list_audit(AuditFilter(tenant=ACME)),
+    ],
 }
 
 

@@ -13,6 +13,7 @@ from mainspring.domain.ids import show_job
 from mainspring.domain.job import HandlerInfo, JobFilter
 from mainspring.domain.states import JobState
 from mainspring.integrations.local_blobs import LocalBlobs
+from mainspring.ports.access import AccessGateway
 from mainspring.ports.entropy import new_job_id
 from mainspring.ports.gateway import ClientGateway, Submission
 from mainspring.ports.operations import OperationAsk, OperationGateway
@@ -36,15 +37,17 @@ from tests.tenants.neighbours import (
     settle_acme,
     settle_bits,
 )
-from tests.tenants.questions import CLIENT, OPERATIONS, SCHEDULES, Ask, methods, numbered
+from tests.tenants.questions import ACCESS, CLIENT, OPERATIONS, SCHEDULES, Ask, methods, numbered
 
 _QUESTIONS = numbered(
     dict(CLIENT)
     | {f"schedules.{name}": asks for name, asks in SCHEDULES.items()}
     | {f"operations.{name}": asks for name, asks in OPERATIONS.items()}
+    | {f"access.{name}": asks for name, asks in ACCESS.items()}
 )
 #: About the asker's own, by a name; or never answered with anything of anybody.
 _NEVER_TELLING = {
+    "access.put_tenant-0",
     "close-0",
     "now-0",
     "operations.start-0",
@@ -84,6 +87,7 @@ def test_there_is_a_question_for_every_method() -> None:
     assert set(CLIENT) == methods(ClientGateway)
     assert set(SCHEDULES) == methods(ScheduleGateway)
     assert set(OPERATIONS) == methods(OperationGateway)
+    assert set(ACCESS) == methods(AccessGateway)
 
 
 async def test_what_another_tenant_has_is_answered_like_what_does_not_exist(
