@@ -11,7 +11,15 @@ import pytest
 from mainspring.store.migrations import load
 from mainspring.store.sqlite.unit import PACKAGE, statement
 
-LARGE = ("jobs", "jobs_history", "attempts", "job_logs", "submission_keys")
+LARGE = (
+    "jobs",
+    "jobs_history",
+    "attempts",
+    "job_logs",
+    "submission_keys",
+    "operation_jobs",
+    "member",
+)
 #: Statements that people ask for now and then, on a reader: why they may read everything.
 MAY_SCAN = {
     "count_states": "a sum over everything",
@@ -118,6 +126,11 @@ def test_no_statement_reads_a_whole_table(
             "pick_old",
             "SEARCH jobs_history USING INDEX jobs_history_finished (state=? AND finished_at<?)",
         ),
+        ("settle_members", "SEARCH member USING PRIMARY KEY (operation_id=? AND job_id=?)"),
+        ("next_members", "SEARCH operation_jobs USING PRIMARY KEY (operation_id=? AND job_id>?)"),
+        ("forget_members", "SEARCH member USING PRIMARY KEY (operation_id=?)"),
+        ("find_marks", "SEARCH jobs USING INDEX sqlite_autoindex_jobs_1 (id=?)"),
+        ("find_later_attempts", "sqlite_autoindex_attempts_1 (job_id=?)"),
         ("find_key", "SEARCH api_keys USING PRIMARY KEY (id=?)"),
         ("list_api_keys", "SCAN api_keys USING INDEX api_keys_by_name"),
         ("list_audit", "SCAN audit USING INDEX audit_newest"),
