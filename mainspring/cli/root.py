@@ -114,6 +114,12 @@ for _target, _name, _help, _group in (
     ),
     ("queues:app", "queues", "Look at queues; pause and resume them.", _LOOK),
     ("calendars:app", "calendars", "Look at calendars; create, change and delete them.", _LOOK),
+    (
+        "webhooks:app",
+        "webhooks",
+        "Tell other systems what becomes of jobs and schedules.",
+        _OPERATE,
+    ),
     ("cron:app", "cron", "Explain rules of schedules, offline.", _LOOK),
     ("workers:app", "workers", "Look at workers; drain them.", _LOOK),
     ("handlers:app", "handlers", "Look at the kinds that workers have declared.", _LOOK),

@@ -15,6 +15,7 @@ from mainspring.client import questions
 from mainspring.client.batches import Completing, chunks, with_handles
 from mainspring.client.blocking_operations import BlockingOperations
 from mainspring.client.blocking_schedules import BlockingCalendars, BlockingSchedules
+from mainspring.client.blocking_webhooks import BlockingWebhooks
 from mainspring.client.finding import BlockingSearch, Search, operation
 from mainspring.client.following import Event, Following
 from mainspring.domain.errors import MainspringError
@@ -300,6 +301,7 @@ class Client:
         self.files: BlockingFiles = BlockingFiles(door)
         self.schedules: BlockingSchedules = BlockingSchedules(door)
         self.calendars: BlockingCalendars = BlockingCalendars(door)
+        self.webhooks: BlockingWebhooks = BlockingWebhooks(door)
 
     @overload
     def submit(self, wanted: Call[R], /, **options: Unpack[Options]) -> Handle[R]: ...

@@ -23,6 +23,7 @@ from mainspring.client.finding import AsyncSearch, Search, operation
 from mainspring.client.following import Event, Following
 from mainspring.client.operations import AsyncOperations
 from mainspring.client.schedules import AsyncCalendars, AsyncSchedules
+from mainspring.client.webhooks import AsyncWebhooks
 from mainspring.domain.errors import MainspringError
 from mainspring.domain.job import AttemptView, HandlerInfo, JobView, Page, QueueView, WorkerView
 from mainspring.domain.limits import BULK_JOBS_MAX, SUBMIT_JOBS_MAX
@@ -307,6 +308,7 @@ class AsyncClient:
         self.files: AsyncFiles = AsyncFiles(door)
         self.schedules: AsyncSchedules = AsyncSchedules(door)
         self.calendars: AsyncCalendars = AsyncCalendars(door)
+        self.webhooks: AsyncWebhooks = AsyncWebhooks(door)
 
     @overload
     async def submit(self, wanted: Call[R], /, **options: Unpack[Options]) -> Handle[R]: ...

@@ -7,6 +7,7 @@ from typing import Final, Protocol
 import msgspec
 
 from mainspring.dispatcher.adoption import Adoption
+from mainspring.dispatcher.audience import Audience, ListenerStore
 from mainspring.dispatcher.judgement import Dice, Judge
 from mainspring.dispatcher.recovery import Recovery, announce
 from mainspring.dispatcher.texts import storable_line, storable_progress
@@ -47,7 +48,7 @@ _TRUST_SECONDS: Final = 0.025
 _REMEMBERED_MAX: Final = 1_000
 
 
-class WorkerStore(DispatchStore, SessionStore, Protocol):
+class WorkerStore(DispatchStore, SessionStore, ListenerStore, Protocol):
     """The part of a store that workers need."""
 
     @property
@@ -89,7 +90,8 @@ class LocalGateway:
         self._store = store
         self._adoption = adoption
         self._blobs = blobs
-        self._judge = Judge(dice, blobs, inline_bytes=inline_bytes)
+        audience = Audience(store, monotonic)
+        self._judge = Judge(dice, blobs, inline_bytes=inline_bytes, audience=audience)
         self._recovery = Recovery(store, store.wakeups, self._judge)
         self._watermarks = Watermarks(monotonic)
         self._unanswered = Unanswered(monotonic)

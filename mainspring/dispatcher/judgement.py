@@ -5,6 +5,7 @@ from typing import Final, Protocol
 
 import msgspec
 
+from mainspring.dispatcher.audience import Audience
 from mainspring.dispatcher.texts import cut, storable
 from mainspring.domain.declared import Declared
 from mainspring.domain.ids import show_job
@@ -12,6 +13,7 @@ from mainspring.domain.job import Claimed, HandlerInfo, Held, NewJob, Settlement
 from mainspring.domain.limits import DELAY_SECONDS_MAX, ERROR_BYTES_MAX, INLINE_BYTES_MAX
 from mainspring.domain.outcome import ErrorInfo, Failed, Lost, Outcome, Succeeded
 from mainspring.domain.states import JobState
+from mainspring.policies.notices import with_notices
 from mainspring.policies.verdict import judge
 from mainspring.ports.blobs import BlobStore
 
@@ -35,9 +37,18 @@ class Judge:
     """Turns what was reported into what the store shall do."""
 
     def __init__(
-        self, dice: Dice, blobs: BlobStore | None, *, inline_bytes: int = INLINE_BYTES_MAX
+        self,
+        dice: Dice,
+        blobs: BlobStore | None,
+        *,
+        inline_bytes: int = INLINE_BYTES_MAX,
+        audience: Audience | None = None,
     ) -> None:
-        """Decide with these dice; keep results over ``inline_bytes`` in ``blobs``, if given."""
+        """Decide with these dice; keep results over ``inline_bytes`` in ``blobs``, if given.
+
+        Who is in the ``audience`` is told by webhook.
+        """
+        self._audience = audience
         self._dice = dice
         self._blobs = blobs
         self._inline_bytes = inline_bytes
@@ -46,7 +57,7 @@ class Judge:
         """Return the settlement of one attempt."""
         if isinstance(outcome, Succeeded) and self._stays_inline(outcome.result):
             # Nearly all of them: nothing to bound, no dice, nothing to put anywhere.
-            return judge(job, outcome, 0.0)
+            return await self._told(judge(job, outcome, 0.0), job)
         settlement = _storable(judge(job, _bounded(outcome), self._dice.roll()))
         if settlement.becomes is JobState.DEAD and job.on_exhausted:
             handler = declared.of(job.tenant).get(job.on_exhausted)
@@ -59,7 +70,18 @@ class Judge:
             key = f"result/{job.tenant}/{show_job(job.job_id)}-{job.attempt}"
             reference = await self._blobs.put(key, result)
             settlement = msgspec.structs.replace(settlement, result=None, result_ref=reference)
-        return settlement
+        return await self._told(settlement, job)
+
+    async def _told(self, settlement: Settlement, job: Claimed | Held) -> Settlement:
+        """Add what tells others of it."""
+        if self._audience is None:
+            return settlement
+        listeners = self._audience.known
+        if listeners is None:
+            listeners = await self._audience.listeners()
+        if not listeners:
+            return settlement
+        return with_notices(settlement, job, listeners, self._dice.new_job_id)
 
     def _stays_inline(self, result: bytes | None) -> bool:
         return result is None or self._blobs is None or len(result) <= self._inline_bytes

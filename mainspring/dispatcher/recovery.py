@@ -72,6 +72,7 @@ def announce(
             topics.add("done")
         if not item.accepted or item.state is None:
             continue
+        topics.update(f"queue:{notice.queue}" for notice in settlement.notices)
         if item.state in FINAL:
             topics.add("done")
             if settlement.follow_up is not None and item.state is JobState.DEAD:

@@ -19,6 +19,7 @@ from mainspring.domain.job import (
 )
 from mainspring.domain.outcome import LogLine, Progress
 from mainspring.domain.schedule import FireOf
+from mainspring.domain.webhooks import Listener
 from mainspring.ports.store import Beat, ClaimAsk, Pulse, Wakeups
 
 if TYPE_CHECKING:
@@ -64,6 +65,10 @@ class WalledSessions:
     async def declare_handlers(self, handlers: Sequence[HandlerInfo]) -> None:
         own = [msgspec.structs.replace(handler, tenant=self._tenant) for handler in handlers]
         await self._store.declare_handlers(own)
+
+    async def list_listeners(self) -> list[Listener]:
+        every = await self._store.list_listeners()
+        return [listener for listener in every if listener.tenant == self._tenant]
 
     async def list_workers(self, tenant: str | None = None) -> list[WorkerView]:
         return await self._store.list_workers(self._tenant)

@@ -163,6 +163,7 @@ class Held(msgspec.Struct, frozen=True):
     #: lives but the attempt overran its hard deadline), ``child`` (the keeper saw it die), or
     #: ``overtime`` (likewise, when the attempt had already used up its timeout).
     cause: str
+    schedule_id: bytes | None = None
 
 
 class Settlement(msgspec.Struct, frozen=True, kw_only=True, gc=False):

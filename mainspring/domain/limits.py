@@ -102,7 +102,7 @@ _ALL: Final = (
     Limit("webhooks_max", 1_000, "Endpoints of one tenant that are told by webhook."),
     Limit("webhook_bytes_max", 20_480, "The body of one webhook."),
     Limit("url_characters_max", 2_048, "The address of an endpoint."),
-    Limit("webhook_filters_max", 100, "Kinds, or queues, that one endpoint names."),
+    Limit("webhook_filter_items_max", 100, "Kinds, or queues, that one endpoint names."),
     Limit("submission_key_hours", 24, "How long a submission key is remembered."),
 )
 
@@ -190,4 +190,4 @@ SUBMISSION_KEY_HOURS: Final = LIMITS["submission_key_hours"].default
 WEBHOOKS_MAX: Final = LIMITS["webhooks_max"].default
 WEBHOOK_BYTES_MAX: Final = LIMITS["webhook_bytes_max"].default
 URL_CHARACTERS_MAX: Final = LIMITS["url_characters_max"].default
-WEBHOOK_FILTERS_MAX: Final = LIMITS["webhook_filters_max"].default
+WEBHOOK_FILTER_ITEMS_MAX: Final = LIMITS["webhook_filter_items_max"].default

@@ -12,6 +12,7 @@ from urllib.parse import SplitResult, urljoin, urlsplit, urlunsplit
 import httpcore
 
 from mainspring.kinds.egress import Address, Reach
+from mainspring.kinds.urls import Refused, checked_url
 
 _RESOLVE_SECONDS: Final = 10.0
 _CONNECT_SECONDS: Final = 10.0
@@ -25,10 +26,6 @@ _OURS: Final = frozenset(
 #: What is not taken along to another host.
 _SECRET: Final = frozenset({"authorization", "cookie", "idempotency-key"})
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-
-
-class Refused(Exception):
-    """The call is not made, now or ever: its address, its headers, or where it was led to."""
 
 
 class Request(NamedTuple):
@@ -122,7 +119,7 @@ class Caller:
 
     async def call(self, request: Request) -> Answer:
         """Send it, follow redirects, and return the last answer."""
-        first = _checked_url(request.url)
+        first = checked_url(request.url)
         _check_headers(request.headers)
         answer = await self._send(request, first)
         for _ in range(request.redirects):
@@ -130,7 +127,7 @@ class Caller:
             if led_to is None:
                 return answer
             request = _redirected(request, answer, led_to)
-            answer = await self._send(request, _checked_url(request.url))
+            answer = await self._send(request, checked_url(request.url))
         return answer
 
     async def _send(self, request: Request, url: SplitResult) -> Answer:
@@ -164,28 +161,6 @@ async def _read(response: httpcore.Response, bytes_max: int) -> tuple[bytes, boo
         if len(body) > bytes_max:
             return bytes(body[:bytes_max]), True
     return bytes(body), False
-
-
-def _checked_url(text: str) -> SplitResult:
-    """Return the parts of a URL that may be called, its host in the form that is resolved."""
-    try:
-        url = urlsplit(text)
-        host, port = url.hostname, url.port
-    except ValueError as error:
-        raise Refused(f"url: {text!r} cannot be read: {error}") from None
-    if url.scheme not in ("http", "https"):
-        raise Refused(f"url: {text!r} is not of http or https")
-    if not host or url.username is not None or url.password is not None:
-        raise Refused("url: it needs a host, and a user or password belongs into a header")
-    if any(ord(character) <= 0x20 for character in text):
-        raise Refused("url: it holds a space or a control character; write %20")
-    try:
-        name = host if ":" in host else host.encode("idna").decode("ascii")
-    except UnicodeError:
-        raise Refused(f"url: {host!r} is not the name of a host") from None
-    place = f"[{name}]" if ":" in name else name
-    place += "" if port is None else f":{port}"
-    return SplitResult(url.scheme, place, url.path or "/", url.query, "")
 
 
 def _check_headers(headers: Mapping[str, Any]) -> None:

@@ -1,5 +1,6 @@
 """The kind ``http``: a call to a URL, judged by its status."""
 
+import asyncio
 import base64
 from collections.abc import Iterable, Sequence
 from email.utils import parsedate_to_datetime
@@ -12,6 +13,7 @@ from mainspring.app.context import Context
 from mainspring.app.declare import App, Job
 from mainspring.app.signals import Fail, RetryAfter
 from mainspring.kinds.egress import Reach
+from mainspring.kinds.urls import Refused
 from mainspring.ports.clock import utc_now
 
 if TYPE_CHECKING:
@@ -25,7 +27,7 @@ _ANSWER_BYTES_MAX: Final = 1024 * 1024
 _HEADERS_MAX: Final = 64
 #: The same call will be answered alike: what it asks for, or who asks, has to change first.
 _NEVER: Final = (400, 401, 403, 405, 406, 410, 411, 413, 414, 415, 422, 431, 451)
-_BUSY: Final = (429, 503)
+BUSY: Final = (429, 503)
 _RETRY_AFTER_SECONDS_MAX: Final = 24 * 3600
 _SHOWN_CHARACTERS: Final = 500
 
@@ -90,20 +92,25 @@ def http(app: App, reachable: Iterable[str] = ()) -> Job[..., Called]:
             redirects=redirects,
             bytes_max=answer_bytes,
         )
-        answer = await _sent(caller(), request)
+        answer = await sent(caller(), request)
         ctx.log.info("answered", status=answer.status, url=answer.url)
         return _judged(answer, expect)
 
     return call
 
 
-async def _sent(caller: "Caller", request: "Request") -> "Answer":
+async def sent(
+    caller: "Caller", request: "Request", *, shown: str = "", seconds: float | None = None
+) -> "Answer":
+    """Make a call; raise ``NotReached``, or ``Fail`` for one that is never made.
+
+    ``shown`` stands for the address in what is said of a failure.
+    """
     import httpcore
 
-    from mainspring.kinds.calling import Refused
-
     try:
-        return await caller.call(request)
+        async with asyncio.timeout(seconds):
+            return await caller.call(request)
     except Refused as error:
         raise Fail(str(error)) from None
     except (
@@ -116,7 +123,9 @@ async def _sent(caller: "Caller", request: "Request") -> "Answer":
         TimeoutError,
     ) as error:
         reason = str(error) or type(error).__name__
-        raise NotReached(f"{request.method} {request.url}: {reason}") from error
+        if isinstance(error, TimeoutError) and seconds is not None:
+            reason = f"no answer within {seconds:g} s"
+        raise NotReached(f"{request.method} {shown or request.url}: {reason}") from error
 
 
 def _headers(ctx: Context, given: dict[str, str], *, is_json: bool) -> dict[str, str]:
@@ -149,7 +158,7 @@ def _judged(answer: "Answer", expect: Sequence[int]) -> Called:
     what = f"{answer.url} answered {status}" + (f": {shown}" if shown else "")
     if status in _NEVER:
         raise Fail(what)
-    seconds = _retry_after(answer) if status in _BUSY else None
+    seconds = retry_after(answer) if status in BUSY else None
     if seconds is not None:
         raise RetryAfter(f"{seconds}s", what)
     raise UnexpectedStatus(what)
@@ -164,7 +173,7 @@ def _called(answer: "Answer") -> Called:
     return Called(answer.status, answer.url, headers, text, raw, answer.is_cut)
 
 
-def _retry_after(answer: "Answer") -> int | None:
+def retry_after(answer: "Answer") -> int | None:
     """Return the seconds that a busy receiver asks for."""
     said = dict(answer.headers).get("retry-after", "").strip()
     if said.isascii() and said.isdecimal() and len(said) < 10:

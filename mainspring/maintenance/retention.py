@@ -18,6 +18,7 @@ from mainspring.ports.blobs import BlobStore
 from mainspring.ports.operations import OperationStore
 from mainspring.ports.schedules import ScheduleStore
 from mainspring.ports.store import MaintenanceStore, QueryStore
+from mainspring.ports.webhooks import WebhookStore
 
 KEEP_DAYS: Final[Mapping[JobState, int]] = {
     JobState.SUCCEEDED: 7,
@@ -48,7 +49,9 @@ class Swept(msgspec.Struct, frozen=True):
     has_backlog: bool = False
 
 
-class HouseStore(MaintenanceStore, QueryStore, ScheduleStore, OperationStore, Protocol):
+class HouseStore(
+    MaintenanceStore, QueryStore, ScheduleStore, WebhookStore, OperationStore, Protocol
+):
     """The part of a store that housekeeping needs."""
 
 
@@ -82,6 +85,7 @@ class Housekeeping:
         audit = await self._store.retain_audit(self._keep_audit_days, limit=limit)
         self._orphans += retained.references
         expired = await self._store.forget_expired(limit)
+        webhooks = await self._store.forget_webhooks(limit)
         now = await self._store.now()
         fires = await self._store.forget_fires(now - timedelta(days=LEDGER_DAYS), limit=limit)
         operations = await self._store.forget_operations(
@@ -97,12 +101,12 @@ class Housekeeping:
         return Swept(
             prepared,
             retained.dropped + audit.dropped,
-            expired + fires + operations,
+            expired + fires + operations + webhooks,
             files,
             goes_on,
             has_backlog=retained.is_partial
             or audit.is_partial
-            or max(expired, fires, operations) >= limit,
+            or max(expired, fires, operations, webhooks) >= limit,
         )
 
     async def step(self) -> float:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from mainspring.ports.access import AccessGateway
     from mainspring.ports.operations import OperationGateway
     from mainspring.ports.scheduling import ScheduleGateway
+    from mainspring.ports.webhooks import WebhookGateway
 
 
 class WorkerGateway(Protocol):
@@ -209,6 +210,11 @@ class ClientGateway(Protocol):
     @property
     def operations(self) -> "OperationGateway":
         """Return the part that is about operations: bulk actions that outlive their callers."""
+        ...
+
+    @property
+    def webhooks(self) -> "WebhookGateway":
+        """Return the part that is about endpoints of webhooks."""
         ...
 
     async def submit(self, wanted: Sequence[Submission]) -> list[Accepted]:

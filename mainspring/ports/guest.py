@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from mainspring.domain.job import NewJob, Receipt, Settled, Settlement
+from mainspring.domain.webhooks import Listener
 
 T = TypeVar("T")
 
@@ -65,6 +66,10 @@ class Guest(Protocol):
 
     def settle(self, settlement: Settlement) -> Queries[Settled]:
         """Carry out the settlement of a plain success, if the attempt still holds its job."""
+        ...
+
+    def listeners(self, tenant: str) -> Queries[list[Listener]]:
+        """Return the tenant's active endpoints of webhooks."""
         ...
 
 

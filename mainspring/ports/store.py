@@ -469,7 +469,7 @@ class Wakeups(Protocol):
 
     Topics: ``queue:NAME`` (there may be work), ``worker:HEX`` (look at your attempts),
     ``done`` (some jobs ended), ``schedules`` (one was made or changed, or a backfill),
-    ``operations`` (one was made or turned).
+    ``operations`` (one was made or turned), ``webhooks`` (somebody listens, or wants a delivery).
     """
 
     def announce(self, topics: Collection[str]) -> None:

@@ -44,8 +44,10 @@ class BoundDesk(FrontDesk):
             inline_bytes=desk._inline_bytes,
             payload_bytes=desk._payload_bytes,
             seconds_min=desk._seconds_min,
+            webhook_reach=desk._webhook_reach,
         )
         self._desk = desk
+        self._whole_store = desk._whole_store
         self._only = tenant
         self._tenant = tenant
 

@@ -45,6 +45,7 @@ from mainspring.domain.references import FILES, parse_reference
 from mainspring.domain.states import FINAL, JobState
 from mainspring.ports.blobs import BlobStore
 from mainspring.ports.clock import monotonic, pause_seconds
+from mainspring.ports.entropy import random_bytes
 from mainspring.ports.gateway import Accepted, Bulk, Operation, Replayed, Submission
 from mainspring.ports.operations import Acts
 from mainspring.ports.store import (
@@ -55,7 +56,7 @@ from mainspring.ports.store import (
     SubmissionStore,
     Wakeups,
 )
-from mainspring.registry import finding
+from mainspring.registry import finding, waiting
 from mainspring.registry.acceptance import accepted, check_count, offloaded, unused
 from mainspring.registry.coalesce import Coalescer
 from mainspring.registry.validate import Forms, check_schema, names_unknown
@@ -67,11 +68,9 @@ if TYPE_CHECKING:
     from mainspring.registry.operating import OperationDesk
     from mainspring.registry.schedule_questions import SchedulingStore
     from mainspring.registry.scheduling import ScheduleDesk
+    from mainspring.registry.webhooks import EndpointStore, WebhookDesk
 
 _HANDLERS_SECONDS: Final = 2.0
-_FIRST_POLL_SECONDS: Final = 0.02
-_POLL_SECONDS: Final = 0.5
-_HINT_REST_SECONDS: Final = 0.01
 _MILLISECOND: Final = timedelta(milliseconds=1)
 _HOUR: Final = timedelta(hours=1)
 _DAY: Final = timedelta(days=1)
@@ -97,7 +96,7 @@ class ClientStore(SubmissionStore, ControlStore, QueryStore, RosterStore, Protoc
 class FrontDesk:
     """A ``ClientGateway`` on a store. One a process and event loop; owns the store."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a desk is made of, all but the store by name
         self,
         store: ClientStore,
         *,
@@ -106,9 +105,17 @@ class FrontDesk:
         inline_bytes: int = INLINE_BYTES_MAX,
         payload_bytes: int = PAYLOAD_BYTES_MAX,
         seconds_min: int = INTERVAL_SECONDS_MIN,
+        webhook_reach: Sequence[str] = (),
     ) -> None:
-        """Keep payloads over ``inline_bytes`` in ``blobs``; name new jobs with ``new_id``."""
+        """Keep payloads over ``inline_bytes`` in ``blobs``; name new jobs with ``new_id``.
+
+        ``webhook_reach``: where webhooks may go although it is not public.
+        """
+        self._webhook_reach = webhook_reach
+        self._webhooks: WebhookDesk | None = None
         self._store = store
+        #: What is not bound to a tenant, where ``store`` is: for secrets, which a bound one hides.
+        self._whole_store = store
         self._blobs = blobs
         self._inline_bytes = inline_bytes
         self._payload_bytes = payload_bytes
@@ -161,6 +168,21 @@ class FrontDesk:
                 only=self._only,
             )
         return self._operations
+
+    @property
+    def webhooks(self) -> "WebhookDesk":
+        """Return the desk for endpoints of webhooks; made when first asked for."""
+        if self._webhooks is None:
+            from mainspring.registry.webhooks import WebhookDesk
+
+            self._webhooks = WebhookDesk(
+                cast("EndpointStore", self._whole_store),
+                new_id=self._new_id,
+                random_bytes=random_bytes,
+                reachable=self._webhook_reach,
+                only=self._only,
+            )
+        return self._webhooks
 
     async def submit(self, wanted: Sequence[Submission]) -> list[Accepted]:
         """Validate all, then insert all, then answer."""
@@ -253,7 +275,7 @@ class FrontDesk:
     ) -> JobView:
         """Return the job once it differs from what was seen, or as it is at the timeout."""
         until = monotonic() + timeout_seconds
-        rest = _FIRST_POLL_SECONDS
+        rest = waiting.FIRST_POLL_SECONDS
         # Objects never change; to fetch them at each look would cost more than all the rest.
         known = None if seen is None else seen.as_stored
         subscription = self._store.wakeups.subscribe({"done"})
@@ -265,39 +287,15 @@ class FrontDesk:
                     return await self._with_objects(found)
                 if await subscription.wait(min(left, rest)):
                     # Under load something ends all the time; do not ask more often than this.
-                    await pause_seconds(_HINT_REST_SECONDS)
+                    await pause_seconds(waiting.HINT_REST_SECONDS)
                 # Short jobs are seen at once even where hints do not come; long ones cost little.
-                rest = min(rest * 2, _POLL_SECONDS)
+                rest = min(rest * 2, waiting.POLL_SECONDS)
         finally:
             subscription.close()
 
     async def wait_for_ends(self, job_ids: Sequence[bytes], timeout_seconds: float) -> list[bytes]:
         """Return those that have ended, as soon as there are any."""
-        until = monotonic() + timeout_seconds
-        rest = _FIRST_POLL_SECONDS
-        subscription = self._store.wakeups.subscribe({"done"})
-        try:
-            while True:
-                ended = await self._ended(job_ids)
-                left = until - monotonic()
-                if ended or left <= 0:
-                    return ended
-                if await subscription.wait(min(left, rest)):
-                    await pause_seconds(_HINT_REST_SECONDS)
-                rest = min(rest * 2, _POLL_SECONDS)
-        finally:
-            subscription.close()
-
-    async def _ended(self, job_ids: Sequence[bytes]) -> list[bytes]:
-        found: list[bytes] = []
-        for start in range(0, len(job_ids), PAGE_ITEMS_MAX):
-            part = job_ids[start : start + PAGE_ITEMS_MAX]
-            states = await self._store.get_states(part)
-            for job_id in part:
-                if job_id not in states:
-                    raise NotFound(f"there is no job {show_job(job_id)}")
-            found += [job_id for job_id in part if states[job_id] in FINAL]
-        return found
+        return await waiting.for_ends(self._store, job_ids, timeout_seconds)
 
     async def read_file(self, reference: str) -> bytes:
         """Return a file that a handler saved; nothing else of the object store is given out."""

@@ -46,6 +46,7 @@ from mainspring.domain.limits import (
     TIMEOUT_SECONDS_MAX,
 )
 from mainspring.domain.names import check_choice, check_key, check_name, check_range, priority_of
+from mainspring.domain.webhooks import RESERVED
 from mainspring.ports.gateway import Submission
 
 _SIMILAR: Final = 0.6
@@ -117,6 +118,10 @@ def new_job(
 ) -> NewJob:
     """Return the job to insert, or raise the error that names the option that is wrong."""
     kind = check_name("kind", wanted.kind, KIND_CHARACTERS_MAX)
+    if kind.startswith(RESERVED):
+        raise InvalidInput(
+            f"kind: {kind!r} is of the product itself", hint=f"no kind begins with {RESERVED}"
+        )
     declared = wanted.declared or handlers.get(kind)
     if declared is None and not wanted.kind_is_known:
         raise unknown_kind(kind, handlers)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from mainspring.domain import payload as payloads
-from mainspring.domain.errors import InvalidId, MainspringError, NotFound, with_index
+from mainspring.domain.errors import ConfigError, InvalidId, MainspringError, NotFound, with_index
 from mainspring.domain.ids import ID_BYTES, WORKER, parse_job, show, show_job
 from mainspring.domain.job import (
     AttemptView,
@@ -74,6 +74,7 @@ from mainspring.wire.documents.submissions import AcceptedBatch, AcceptedDocumen
 if TYPE_CHECKING:
     from mainspring.ports.operations import OperationGateway
     from mainspring.ports.scheduling import ScheduleGateway
+    from mainspring.ports.webhooks import WebhookGateway
 
 #: For how long one request is held back; a wait that goes on asks again.
 _HOLD_SECONDS: Final = 25.0
@@ -116,6 +117,14 @@ class RemoteDesk:
             part = import_module("mainspring.remote.operations")
             self._operations = part.RemoteOperations(self._http, new_id=self._new_id)
         return self._operations
+
+    @property
+    def webhooks(self) -> "WebhookGateway":
+        """Refuse: a server has no routes for endpoints; they are made beside the store."""
+        raise ConfigError(
+            "endpoints of webhooks cannot be reached through a server",
+            hint="name the store itself: --store, MAINSPRING_STORE",
+        )
 
     async def submit(self, wanted: Sequence[Submission]) -> list[Accepted]:
         """Submit all or nothing; each under an id of its own, so that it may be sent again."""

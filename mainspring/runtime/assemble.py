@@ -20,7 +20,7 @@ from mainspring.ports.gateway import ClientGateway, WorkerGateway
 from mainspring.ports.store import Store
 from mainspring.registry.desk import FrontDesk
 from mainspring.runtime.setting_table import DEV_STORE, Settings
-from mainspring.runtime.settings import blob_address, sqlite_path
+from mainspring.runtime.settings import blob_address, reach_words, sqlite_path
 
 if TYPE_CHECKING:
     from mainspring.remote.desk import RemoteDesk
@@ -172,6 +172,7 @@ def front_desk(store: Store, settings: Settings) -> FrontDesk:
         new_id=entropy.new_job_id,
         inline_bytes=settings.inline_bytes,
         payload_bytes=settings.payload_bytes,
+        webhook_reach=reach_words(settings.webhook_reach),
     )
 
 

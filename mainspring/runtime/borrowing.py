@@ -20,6 +20,8 @@ from mainspring.domain.ids import show_attempt
 from mainspring.domain.job import Claimed, NewJob, Settled, Settlement
 from mainspring.domain.outcome import Outcome, Succeeded
 from mainspring.integrations.borrowed import borrow, defer
+from mainspring.policies.listening import Listeners
+from mainspring.policies.notices import with_notices
 from mainspring.policies.verdict import judge
 from mainspring.ports import entropy
 from mainspring.ports.door import Asking, Door
@@ -243,7 +245,8 @@ class AttemptFinisher:
                 await blobs.close()
 
     def _queries(self, borrowed: Borrowed, settlement: Settlement) -> Queries[Settled]:
-        return self._guests.queries(borrowed, guest_of(borrowed.dialect).settle(settlement))
+        guest = guest_of(borrowed.dialect)
+        return self._guests.queries(borrowed, _settle(guest, self._attempt.claimed, settlement))
 
     def _check(self, settled: Settled) -> None:
         """Undo everything unless the attempt ended here and now, by raising."""
@@ -253,6 +256,14 @@ class AttemptFinisher:
                 f"{shown} no longer holds its job in the database of this connection, "
                 "so the transaction was rolled back"
             )
+
+
+def _settle(guest: Guest, claimed: Claimed, settlement: Settlement) -> Queries[Settled]:
+    """Settle, with what tells others of it; here who listens is read in the same transaction."""
+    listeners = yield from guest.listeners(claimed.tenant)
+    if listeners:
+        settlement = with_notices(settlement, claimed, Listeners(listeners), entropy.new_job_id)
+    return (yield from guest.settle(settlement))
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from mainspring import __version__
+from mainspring.dispatcher.audience import Audience
 from mainspring.dispatcher.judgement import Judge
 from mainspring.dispatcher.recovery import Recovery
 from mainspring.domain.declared import Declared
@@ -28,6 +29,7 @@ from mainspring.runtime.assemble import (
     open_ready_store,
     open_worker_gateway,
 )
+from mainspring.runtime.delivering import deliver
 from mainspring.runtime.loop import Ear, run_role
 from mainspring.runtime.setting_table import Settings
 from mainspring.runtime.settings import keep_days
@@ -175,15 +177,19 @@ async def do_duties(
     try:
         on_start()
         async with asyncio.TaskGroup() as group:
+            audience = Audience(store, monotonic)
             if duties.maintains:
-                group.create_task(_maintain(store, settings, stopping))
+                group.create_task(_maintain(store, settings, audience, stopping))
+                group.create_task(deliver(store, settings, stopping))
             if duties.fires:
-                group.create_task(_fire(store, stopping))
+                group.create_task(_fire(store, audience, stopping))
     finally:
         await store.close()
 
 
-async def _maintain(store: Store, settings: Settings, stopping: asyncio.Event) -> None:
+async def _maintain(
+    store: Store, settings: Settings, audience: Audience, stopping: asyncio.Event
+) -> None:
     """Recover, clean, and carry operations on."""
     blobs = open_blobs(settings)
     hints = store.wakeups.subscribe(OPERATION_TOPICS)
@@ -194,7 +200,8 @@ async def _maintain(store: Store, settings: Settings, stopping: asyncio.Event) -
             keep_days=keep_days(settings),
             keep_audit_days=settings.keep_audit_days,
         )
-        recovering = _Recovering(store, Recovery(store, store.wakeups, Judge(dice(), blobs)))
+        judge = Judge(dice(), blobs, audience=audience)
+        recovering = _Recovering(store, Recovery(store, store.wakeups, judge))
         carrying = Carrying(store, blobs=blobs)
         async with asyncio.TaskGroup() as group:
             group.create_task(run_role("recovery", recovering.step, stopping))
@@ -207,9 +214,9 @@ async def _maintain(store: Store, settings: Settings, stopping: asyncio.Event) -
             await blobs.close()
 
 
-async def _fire(store: Store, stopping: asyncio.Event) -> None:
+async def _fire(store: Store, audience: Audience, stopping: asyncio.Event) -> None:
     """Turn due fires into jobs."""
-    firing = Firing(store, new_id=new_job_id, roll=roll)
+    firing = Firing(store, new_id=new_job_id, roll=roll, audience=audience)
     rezoning = Rezoning(store, new_id=new_job_id)
     hints = store.wakeups.subscribe(TOPICS)
     try:

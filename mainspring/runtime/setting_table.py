@@ -43,6 +43,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     tls_client_ca: str = ""
     oidc_issuer: str = ""
     oidc_audience: str = ""
+    #: Networks and hosts, by comma, that webhooks may go to although they are not public.
+    webhook_reach: str = ""
     keep_succeeded_days: int = 7
     keep_cancelled_days: int = 7
     keep_expired_days: int = 7
@@ -182,6 +184,14 @@ TABLE: Final = (
         environment="MAINSPRING_OIDC_AUDIENCE",
         default="",
         meaning="For whom those tokens are; others are refused.",
+    ),
+    SettingRow(
+        name="webhook_reach",
+        key="webhook_reach",
+        environment="MAINSPRING_WEBHOOK_REACH",
+        default="",
+        meaning="Networks and hosts that webhooks may go to although they are not public: "
+        "10.1.0.0/16,hooks.internal.",
     ),
     SettingRow(
         name="keep_succeeded_days",

@@ -12,8 +12,9 @@ from typing import Any, Final
 
 import msgspec
 
-from mainspring.domain.errors import ConfigError, NotFound
+from mainspring.domain.errors import ConfigError, InvalidInput, NotFound
 from mainspring.domain.states import FINAL, JobState
+from mainspring.kinds.egress import Reach
 from mainspring.runtime.config_files import ConfigFile, find_project_file, find_user_file
 from mainspring.runtime.setting_table import (
     BY_KEY,
@@ -191,6 +192,8 @@ def _usable(row: SettingRow, found: Candidate, here: Path) -> str | int:
     text = str(found.value)
     if row.key == "log_level":
         return _level(text)
+    if row.key == "webhook_reach":
+        return _reach(text, found.label)
     if row.key == "store":
         return _from_folder(text, found.folder, here)
     return text
@@ -201,6 +204,19 @@ def _level(text: str) -> str:
     if level in _LEVELS:
         return level
     raise ConfigError(f"log level: there is no {level!r}", hint=f"use {', '.join(_LEVELS)}")
+
+
+def _reach(text: str, label: str) -> str:
+    try:
+        Reach(reach_words(text))
+    except InvalidInput as error:
+        raise ConfigError(f"{label}: {error.message}", hint=error.hint) from None
+    return text
+
+
+def reach_words(text: str) -> tuple[str, ...]:
+    """Return the networks and hosts of a list with commas."""
+    return tuple(word.strip() for word in text.split(",") if word.strip())
 
 
 def _number(found: Candidate, bounds: tuple[int, int]) -> int:

@@ -5,9 +5,11 @@ from typing import Final, Protocol
 
 from mainspring.agenda.changes import backfilled_job
 from mainspring.agenda.judge import advance
+from mainspring.agenda.misfires import with_notices
 from mainspring.agenda.standing import Ruling, Standing
 from mainspring.domain.job import NewJob
 from mainspring.domain.limits import FIRE_SCHEDULES_MAX
+from mainspring.policies.listening import NOBODY, Listeners
 from mainspring.ports.schedules import Judged, Release, ScheduleStore
 from mainspring.ports.store import Wakeups
 from mainspring.scheduler.resting import resting
@@ -33,6 +35,14 @@ class FiringStore(ScheduleStore, Protocol):
         ...
 
 
+class Audience(Protocol):
+    """Knows who listens."""
+
+    async def listeners(self) -> Listeners:
+        """Return the endpoints of webhooks, as they were a moment ago."""
+        ...
+
+
 class Firing:
     """One of any number of schedulers.
 
@@ -48,8 +58,14 @@ class Firing:
         new_id: Callable[[], bytes],
         roll: Callable[[], float],
         batch: int = FIRE_SCHEDULES_MAX,
+        audience: Audience | None = None,
     ) -> None:
-        """Fire the schedules of this store; ``batch`` bounds the schedules and jobs of a step."""
+        """Fire the schedules of this store; ``batch`` bounds the schedules and jobs of a step.
+
+        Who is in the ``audience`` is told by webhook of fires that were missed.
+        """
+        self._audience = audience
+        self._listeners = NOBODY
         self._store = store
         self._new_id = new_id
         self._roll = roll
@@ -69,6 +85,8 @@ class Firing:
             return POLL_SECONDS
         if wait_ms > 0:
             return min(wait_ms / 1000 + self._lateness(), POLL_SECONDS)
+        if self._audience is not None:
+            self._listeners = await self._audience.listeners()
         fired = await self._store.judge_due(self._judge, zones=self._zones, limit=self._batch)
         self._announce(fired)
         released = await self._store.release_backfills(self._job, limit=self._batch)
@@ -85,7 +103,8 @@ class Firing:
 
     def _judge(self, standing: Standing) -> Ruling:
         try:
-            return advance(standing, self._new_id)
+            ruling = advance(standing, self._new_id)
+            return with_notices(standing, ruling, self._listeners, self._new_id)
         except Exception:  # noqa: BLE001 - logged; one schedule must not stop the others
             return resting(standing)
 

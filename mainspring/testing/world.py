@@ -43,6 +43,7 @@ from mainspring.ports.schedules import CalendarChange, Judged, NewSchedule, Rele
 from mainspring.ports.schedules import Judge as Judging
 from mainspring.ports.store import CancelResult, ClaimAsk, Lane
 from mainspring.registry.desk import FrontDesk
+from mainspring.registry.waiting import ended_of
 from mainspring.scheduler.firing import Firing
 from mainspring.store.sqlite import SqliteStore
 from mainspring.store.sqlite.direct import DirectEngine
@@ -260,7 +261,7 @@ class KitDesk(FrontDesk):
 
     async def wait_for_ends(self, job_ids: Sequence[bytes], timeout_seconds: float) -> list[bytes]:
         """Return those that have ended; if none has, let the kit work on the first."""
-        while not (ended := await self._ended(job_ids)):
+        while not (ended := await ended_of(self._store, job_ids)):
             await self.on_wait(await self.get_job(job_ids[0]))
         return ended
 

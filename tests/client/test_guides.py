@@ -23,7 +23,7 @@ async def _migrate(url: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("guide", ["submitting.md", "handlers.md", "operations.md"])
+@pytest.mark.parametrize("guide", ["submitting.md", "handlers.md", "operations.md", "webhooks.md"])
 def test_the_snippets_of_a_guide_run(guide: str, tmp_path: Path) -> None:
     text = (GUIDES / guide).read_text(encoding="utf-8")
     shop, *rest = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
@@ -34,6 +34,7 @@ def test_the_snippets_of_a_guide_run(guide: str, tmp_path: Path) -> None:
     asyncio.run(_migrate(url))
     kept = {name: value for name, value in os.environ.items() if "MAINSPRING" not in name}
     environment = kept | {"PYTHONPATH": f"{ROOT}:{tmp_path}", "MAINSPRING_STORE": url}
+    environment["MAINSPRING_WEBHOOK_REACH"] = "127.0.0.1"
     worker = subprocess.Popen(
         [
             *(sys.executable, "-m", "mainspring", "worker", "start", "shop:app"),

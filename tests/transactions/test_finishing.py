@@ -1,5 +1,6 @@
 """An attempt that ends in its handler's own transaction: both or neither, whoever dies when."""
 
+import json
 import sqlite3
 from collections.abc import Iterator
 from typing import Any
@@ -142,3 +143,14 @@ def test_a_stale_attempt_is_told_and_rolled_back(job: Job[..., Any], place: Plac
     assert place.effects(handle) == []
     found = handle.get()
     assert (found.state, found.attempt) == (JobState.RUNNING, 2)
+
+
+def test_an_end_in_a_transaction_is_told_with_it(job: Job[..., Any], place: Place) -> None:
+    # No name server knows it: what is told is looked at here, and goes nowhere.
+    url, hooks = "https://hooks.invalid/", place.client.webhooks
+    hook = hooks.create(url, ["job.succeeded"], kinds=[job.kind]).webhook.webhook_id
+    handle = job.submit("commit")
+    handle.result(timeout="20s")
+    found = list(hooks.deliveries(hook))
+    hooks.delete(hook)
+    assert [json.loads(each.payload)["info"]["job"]["id"] for each in found] == [handle.id]

@@ -15,6 +15,7 @@ import asyncpg
 import msgspec
 
 from mainspring.domain.job import NewJob, Receipt, Settled, Settlement
+from mainspring.domain.webhooks import Listener
 from mainspring.ports.clock import Clock
 from mainspring.ports.guest import Queries, Query, Style
 from mainspring.store import migrations
@@ -22,6 +23,7 @@ from mainspring.store.postgres.failures import DRIVER_ERRORS, Sent, shown_addres
 from mainspring.store.postgres.pool import load
 from mainspring.store.postgres.settling import succeed_steps
 from mainspring.store.postgres.submission import insert_steps
+from mainspring.store.postgres.webhooks import listener_steps
 from mainspring.store.statements import (
     Ask,
     Statement,
@@ -73,6 +75,9 @@ class PostgresGuest:
 
     def settle(self, settlement: Settlement) -> Queries[Settled]:
         return as_queries(_settle(settlement, self._at()), _query)
+
+    def listeners(self, tenant: str) -> Queries[list[Listener]]:
+        return as_queries(listener_steps(tenant), _query)
 
     def _at(self) -> datetime | None:
         return None if self._clock is None else self._clock.now()

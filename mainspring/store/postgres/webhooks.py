@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Final
+from uuid import UUID
 
 import asyncpg
 import msgspec
@@ -22,7 +23,7 @@ from mainspring.store.postgres.auditing import audit
 from mainspring.store.postgres.part import Part
 from mainspring.store.postgres.pool import Connection, bind, load
 from mainspring.store.postgres.rows import json_text, keepable
-from mainspring.store.statements import Statement
+from mainspring.store.statements import Ask, Statement, Steps
 
 _CREATE: Final = load("create_webhook")
 _GET: Final = load("get_webhook")
@@ -77,8 +78,8 @@ class Webhooks(Part):
         return [_view(row) for row in await self._pools.general.fetch(_LIST, values, changes=False)]
 
     async def list_listeners(self) -> list[Listener]:
-        rows = await self._pools.general.fetch(_LISTENERS, {}, changes=False)
-        return [Listener(row["id"], row["tenant"], _wanted.decode(row["wanted"])) for row in rows]
+        rows = await self._pools.general.fetch(_LISTENERS, {"tenant": None}, changes=False)
+        return [_listener(*row) for row in rows]
 
     async def change_webhook(
         self, webhook_id: bytes, change: WebhookChange, *, version: int, actor: str
@@ -154,6 +155,16 @@ class Webhooks(Part):
 async def _look(connection: Connection, webhook_id: bytes) -> WebhookView | None:
     rows = await connection.fetch(_GET.text, *bind(_GET, {"id": webhook_id}))
     return _view(rows[0]) if rows else None
+
+
+def listener_steps(tenant: str) -> Steps[list[Listener]]:
+    """Return a tenant's active endpoints, inside a transaction that is open."""
+    rows = yield Ask(_LISTENERS, {"tenant": tenant})
+    return [_listener(row[0], row[1], row[2]) for row in rows]
+
+
+def _listener(webhook_id: str, tenant: str, wanted: str) -> Listener:
+    return Listener(UUID(webhook_id).bytes, tenant, _wanted.decode(wanted))
 
 
 def _only_failures(failing_max: timedelta) -> str:

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Final
 
 from mainspring.domain.job import NewJob, Receipt, Settled, Settlement
+from mainspring.domain.webhooks import Listener
 from mainspring.ports.clock import Clock, utc_now
 from mainspring.ports.guest import Queries, Query, Style
 from mainspring.store import migrations
@@ -15,6 +16,7 @@ from mainspring.store.sqlite.instants import to_us
 from mainspring.store.sqlite.settling import settle_steps
 from mainspring.store.sqlite.submission import insert_steps
 from mainspring.store.sqlite.unit import PACKAGE, ask
+from mainspring.store.sqlite.webhooks import listener_steps
 from mainspring.store.statements import Ask, Statement, Steps, as_queries, pyformat, source
 
 _PATIENCE_SECONDS: Final = 5.0
@@ -45,6 +47,9 @@ class SqliteGuest:
 
     def settle(self, settlement: Settlement) -> Queries[Settled]:
         return as_queries(_settle(settlement, to_us(self._now())), _query)
+
+    def listeners(self, tenant: str) -> Queries[list[Listener]]:
+        return as_queries(listener_steps(tenant), _query)
 
 
 def _check_ready() -> Steps[None]:

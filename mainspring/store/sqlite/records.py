@@ -95,6 +95,8 @@ class HeldRow(msgspec.Struct, array_like=True, frozen=True):
     on_exhausted: str | None
     payload: str
     payload_ref: str | None
+    #: Empty: it is of none.
+    schedule_id: str
     #: Told by ``list_held``: the attempt has used up its timeout.
     is_overtime: int = 0
 
@@ -117,6 +119,7 @@ class HeldRow(msgspec.Struct, array_like=True, frozen=True):
             payload=self.payload.encode(),
             payload_ref=self.payload_ref,
             cause=cause,
+            schedule_id=bytes.fromhex(self.schedule_id) or None,
         )
 
 

@@ -20,7 +20,8 @@ from mainspring.store.sqlite.auditing import audit
 from mainspring.store.sqlite.instants import HOUR_US, from_us, from_us_or_none
 from mainspring.store.sqlite.packing import as_json
 from mainspring.store.sqlite.part import Part
-from mainspring.store.sqlite.unit import Row, Unit
+from mainspring.store.sqlite.unit import Row, Unit, ask
+from mainspring.store.statements import Steps
 
 #: Who disables what nobody asked to.
 _MAINSPRING: Final = "mainspring"
@@ -71,8 +72,8 @@ class Webhooks(Part):
         return [_view(row) for row in rows]
 
     async def list_listeners(self) -> list[Listener]:
-        rows = await self._engine.read(lambda unit: unit.rows("list_listeners"))
-        return [Listener(each, tenant, _wanted.decode(text)) for each, tenant, text in rows]
+        rows = await self._engine.read(lambda unit: unit.rows("list_listeners", {"tenant": None}))
+        return [_listener(*row) for row in rows]
 
     async def change_webhook(
         self, webhook_id: bytes, change: WebhookChange, *, version: int, actor: str
@@ -138,6 +139,16 @@ class Webhooks(Part):
 def _look(unit: Unit, webhook_id: bytes) -> WebhookView | None:
     row = unit.row("get_webhook", {"id": webhook_id})
     return None if row is None else _view(row[:-1])
+
+
+def listener_steps(tenant: str) -> Steps[list[Listener]]:
+    """Return a tenant's active endpoints, inside a transaction that is open."""
+    rows = yield ask("list_listeners", {"tenant": tenant})
+    return [_listener(row[0], row[1], row[2]) for row in rows]
+
+
+def _listener(webhook_id: bytes, tenant: str, wanted: str) -> Listener:
+    return Listener(bytes(webhook_id), tenant, _wanted.decode(wanted))
 
 
 def _view(row: Row) -> WebhookView:

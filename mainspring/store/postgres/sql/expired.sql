@@ -49,7 +49,8 @@ late AS (
 SELECT
     job.id, job.attempt, job.kind, job.tenant, job.queue, job.state, job.tries, job.crashes,
     job.max_attempts, job.max_crashes, job.backoff, job.timeout_ms, job.on_exhausted,
-    convert_to(job.payload, 'UTF8') AS payload, job.payload_ref, late.cause
+    convert_to(job.payload, 'UTF8') AS payload, job.payload_ref, late.cause,
+    job.schedule_id
 FROM late
 INNER JOIN mainspring.jobs AS job ON late.id = job.id AND late.attempt = job.attempt
 ORDER BY late.since, late.id;

@@ -7,7 +7,8 @@ SELECT
             <= coalesce(:at::timestamptz, statement_timestamp())
             THEN 'overtime'
         ELSE 'child'
-    END AS cause
+    END AS cause,
+    schedule_id
 FROM mainspring.jobs
 WHERE
     worker_id = :worker_id::uuid

@@ -1,3 +1,3 @@
 SELECT id, tenant, wanted FROM webhooks
-WHERE state = 'active'
+WHERE state = 'active' AND (:tenant IS NULL OR tenant = :tenant)
 ORDER BY id;
