@@ -72,6 +72,7 @@ from mainspring.wire.documents.server import ServerDocument
 from mainspring.wire.documents.submissions import AcceptedBatch, AcceptedDocument, DefaultsBody
 
 if TYPE_CHECKING:
+    from mainspring.ports.access import AccessGateway
     from mainspring.ports.operations import OperationGateway
     from mainspring.ports.scheduling import ScheduleGateway
     from mainspring.ports.webhooks import WebhookGateway
@@ -101,6 +102,14 @@ class RemoteDesk:
         self._tags: OrderedDict[bytes, tuple[str, JobView]] = OrderedDict()
         self._schedules: ScheduleGateway | None = None
         self._operations: OperationGateway | None = None
+
+    @property
+    def access(self) -> "AccessGateway":
+        """Refuse: keys, tenants and the audit are the store's so far."""
+        raise ConfigError(
+            "keys, tenants and the audit are looked after beside the store, not through a server",
+            hint="give the store's address: --store, MAINSPRING_STORE",
+        )
 
     @property
     def schedules(self) -> "ScheduleGateway":

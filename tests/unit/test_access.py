@@ -1,5 +1,7 @@
 """Rights add up from scopes, roles and single rights; a tenant is never left."""
 
+from pathlib import Path
+
 import pytest
 
 from mainspring.domain.access import (
@@ -57,3 +59,19 @@ def test_a_principal_of_a_tenant_names_no_other() -> None:
 def test_an_actor_is_a_text_that_remembers_from_where() -> None:
     actor = Actor("key bot", "10.0.0.7")
     assert (actor, source_of(actor), source_of("cli")) == ("key bot", "10.0.0.7", "")
+
+
+def test_the_guides_table_says_what_the_code_does() -> None:
+    page = (Path(__file__).parents[2] / "docs/guides/access.md").read_text(encoding="utf-8")
+    head, _, *rows = (line for line in page.splitlines() if line.startswith("| "))
+    bundles = {f"scope `{name}`": rights for name, rights in SCOPES.items()}
+    bundles |= {f"role `{name}`": rights for name, rights in ROLES.items() if name != "admin"}
+    assert SCOPES["admin"] == ROLES["admin"]
+    assert [cell.strip() for cell in head.split("|")[2:-1]] == list(bundles)
+    told = {}
+    for row in rows:
+        right, *cells = (cell.strip() for cell in row.split("|")[1:-1])
+        told[right.strip("`")] = [cell == "yes" for cell in cells]
+    assert told == {
+        right.value: [right in rights for rights in bundles.values()] for right in Right
+    }
