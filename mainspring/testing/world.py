@@ -35,10 +35,13 @@ from mainspring.domain.job import (
     Settlement,
 )
 from mainspring.domain.limits import PAGE_ITEMS_MAX, RECOVER_JOBS_MAX
+from mainspring.domain.operation import OperationView
 from mainspring.domain.outcome import LogLine, Outcome, Progress, Report
 from mainspring.domain.states import AttemptState, JobState
+from mainspring.maintenance.operations import Carrying
 from mainspring.maintenance.retention import Housekeeping
 from mainspring.ports.entropy import new_worker_id
+from mainspring.ports.operations import NewOperation
 from mainspring.ports.schedules import CalendarChange, Judged, NewSchedule, Release
 from mainspring.ports.schedules import Judge as Judging
 from mainspring.ports.store import CancelResult, ClaimAsk, Lane
@@ -145,8 +148,15 @@ class RecordedStore(SqliteStore):
         self.queues: set[str] = set()
         #: Somebody made a schedule: from then on time brings about more than what was submitted.
         self.has_schedules = False
+        #: Somebody made an operation: it is carried on whenever schedules would be.
+        self.has_operations = False
         #: What the dice must show so that the next judgements add no jitter.
         self.neutral: deque[float] = deque()
+
+    async def create_operation(self, new: NewOperation, *, actor: str) -> OperationView:
+        """Make it, and write down that there is one."""
+        self.has_operations = True
+        return await super().create_operation(new, actor=actor)
 
     async def submit(self, jobs: Sequence[NewJob], *, repeated: bool = False) -> list[Receipt]:
         """Insert, and write down."""
@@ -298,6 +308,7 @@ class World:
         )
         self._recovery = Recovery(self.store, self.store.wakeups, Judge(dice, blobs))
         self._house = Housekeeping(self.store, blobs=blobs)
+        self._carrying = Carrying(self.store, blobs=blobs)
         self._firing = Firing(self.store, new_id=self.new_id, roll=lambda: 0.5)
         self.files: Final = FileKeeper(self._save_file)
         self._swept_at = self.start
@@ -441,7 +452,9 @@ class World:
         return None if look_ms is None else self.clock.now() + timedelta(milliseconds=look_ms)
 
     async def fire(self) -> None:
-        """Let the scheduler do all that it has to do now."""
+        """Let operations and the scheduler do all that they have to do now."""
+        while self.store.has_operations and (await self.store.pick_operations(1)).ids:
+            await self._carrying.step()
         if not self.store.has_schedules:
             return
         for _ in range(_FIRE_STEPS_MAX):

@@ -251,3 +251,14 @@ async def test_the_same_on_the_loop(mainspring: Kit) -> None:
     assert (await mainspring.aadvance_to(mainspring.now + MINUTE)).attempts == 0
     await shop.wait.options(delay="1h").asubmit()
     assert (await mainspring.aadvance("2h", drain=True)).succeeded == 2
+
+
+def test_operations_go_on_with_the_clock_at_their_rate(mainspring: Kit) -> None:
+    handles = [shop.send.options(delay="10h").submit(f"n{number}") for number in range(3)]
+    op = mainspring.client.operations.start("cancel", "kind:send", rate="1/m")
+    assert op.goal == 3
+    for cancelled in (1, 2, 3):
+        mainspring.advance("1m")
+        states = [mainspring.job(handle).state for handle in handles]
+        assert states.count("cancelled") == cancelled
+    assert mainspring.client.operations.get(op).state == "done"
