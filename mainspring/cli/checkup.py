@@ -363,6 +363,16 @@ def _up(store: StoreFacts) -> list[WorkerView]:
     ]
 
 
+def _tenants(store: StoreFacts) -> Judged:
+    if store.diagnosis.is_walled is None:
+        return "skip", "PostgreSQL only", ""
+    if store.diagnosis.is_walled:
+        return "ok", "the server keeps tenants apart, too", ""
+    what = "the role mainspring_tenant cannot be used: nothing but Mainspring keeps tenants apart"
+    make = "CREATE ROLE mainspring_tenant NOLOGIN; GRANT mainspring_tenant TO the store's user"
+    return "warn", what, f"as an administrator: {make}; then: mainspring db migrate"
+
+
 _STORE_CHECKS: Final[dict[str, Callable[[StoreFacts], Judged]]] = {
     "migrations": _migrations,
     "clock": _clock,
@@ -373,6 +383,7 @@ _STORE_CHECKS: Final[dict[str, Callable[[StoreFacts], Judged]]] = {
     "wal": _wal,
     "snapshots": _snapshots,
     "connections": _connections,
+    "tenants": _tenants,
 }
 
 

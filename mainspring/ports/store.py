@@ -418,6 +418,8 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     #: The oldest transaction that is held open: dead rows pile up behind its snapshot.
     oldest_snapshot_seconds: float | None = None
     oldest_snapshot_by: str = ""
+    #: The server itself keeps tenants apart: row-level security, by a role that can be used.
+    is_walled: bool | None = None
 
 
 class HealthStore(Protocol):

@@ -31,7 +31,9 @@ WORKER = WorkerView(
 QUEUE = QueueView("mail", None, None, 3, 0, 0, 0, NOW)
 STORE = StoreFacts(
     schema=SchemaStatus(applied=("0001_pre_a",), pending=(), unknown=(), too_new=False),
-    diagnosis=Diagnosis(product="PostgreSQL 18.6", wal_bytes=0, connections=3, connections_max=100),
+    diagnosis=Diagnosis(
+        product="PostgreSQL 18.6", wal_bytes=0, connections=3, connections_max=100, is_walled=True
+    ),
     latency_ms=1.0,
     skew=timedelta(0),
     now=NOW,
@@ -116,6 +118,7 @@ BROKEN = [
         "end it",
     ),
     ("connections", "warn", with_diagnosis(connections=95), "95 of 100", "max_connections"),
+    ("tenants", "warn", with_diagnosis(is_walled=False), "mainspring_tenant", "CREATE ROLE"),
     ("objects", "fail", with_machine(blobs_error="no such bucket"), "no such bucket", "rights"),
     ("disk", "warn", with_machine(disk_free_bytes=10**8), "0.1 GiB", "make room"),
     ("files", "warn", with_machine(files_max=256), "256 files", "ulimit"),
