@@ -27,7 +27,12 @@ class Audience:
         self._store = store
         self._monotonic = monotonic
         self._listeners = NOBODY
+        self._is_any = False
         self._until = float("-inf")
+
+    def is_silent(self) -> bool:
+        """Say whether it is known that nobody listens: asked for every verdict, so it is quick."""
+        return not self._is_any and self._monotonic() < self._until
 
     @property
     def known(self) -> Listeners | None:
@@ -45,5 +50,6 @@ class Audience:
         # From before the question: what is made while it is answered may be missing.
         until = self._monotonic() + STALE_SECONDS_MAX
         self._listeners = Listeners(await self._store.list_listeners())
+        self._is_any = bool(self._listeners)
         self._until = until
         return self._listeners

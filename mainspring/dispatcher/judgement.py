@@ -57,7 +57,10 @@ class Judge:
         """Return the settlement of one attempt."""
         if isinstance(outcome, Succeeded) and self._stays_inline(outcome.result):
             # Nearly all of them: nothing to bound, no dice, nothing to put anywhere.
-            return await self._told(judge(job, outcome, 0.0), job)
+            settlement = judge(job, outcome, 0.0)
+            if self._audience is None or self._audience.is_silent():
+                return settlement
+            return await self._told(settlement, job)
         settlement = _storable(judge(job, _bounded(outcome), self._dice.roll()))
         if settlement.becomes is JobState.DEAD and job.on_exhausted:
             handler = declared.of(job.tenant).get(job.on_exhausted)
@@ -76,9 +79,7 @@ class Judge:
         """Add what tells others of it."""
         if self._audience is None:
             return settlement
-        listeners = self._audience.known
-        if listeners is None:
-            listeners = await self._audience.listeners()
+        listeners = await self._audience.listeners()
         if not listeners:
             return settlement
         return with_notices(settlement, job, listeners, self._dice.new_job_id)
