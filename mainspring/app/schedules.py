@@ -78,6 +78,13 @@ _SPANS: Final = {
     "misfire_threshold": "misfire_threshold_seconds",
     "catchup_window": "catchup_window_seconds",
 }
+#: Options of a submission that a schedule's times or policies decide.
+_DECIDED: Final = {
+    "delay_ms": ("delay", "jitter spreads fires"),
+    "due_at": ("at", "the rule says when"),
+    "key": ("key", "each fire has one job, by itself"),
+    "unique_key": ("unique", "overlap says what becomes of a fire that meets a live job"),
+}
 
 
 def schedule_draft(
@@ -258,3 +265,14 @@ def _names(name: str, given: object) -> tuple[str, ...]:
     if isinstance(found, Sequence) and all(isinstance(one, str) for one in found):
         return tuple(found)
     raise InvalidInput(f"{name}: {given!r} names no calendars", hint=f'write {name}=["holidays"]')
+
+
+def check_work(work: Submission) -> None:
+    """Refuse options of a submission that mean nothing in a schedule."""
+    for member, (option, instead) in _DECIDED.items():
+        if getattr(work, member) is not None:
+            raise InvalidSchedule(
+                f"{option}: this is no option of a schedule's job",
+                hint=f"leave it out; {instead}",
+                details={"field": option},
+            )

@@ -188,8 +188,14 @@ class ScheduleGateway(Protocol):
     are settled inside. Raises ``NotFound`` with the nearest names for a schedule that is not there.
     """
 
-    async def create(self, draft: ScheduleDraft, *, actor: str) -> ScheduleView:
-        """Make a schedule; its first fire comes after now. Raises ``ScheduleExists``."""
+    async def create(
+        self, draft: ScheduleDraft, *, key: str | None = None, actor: str
+    ) -> ScheduleView:
+        """Make a schedule; its first fire comes after now. Raises ``ScheduleExists``.
+
+        The same ``key`` with the same draft names the same schedule for a day at least, also when
+        it was changed or removed since; with another draft: ``SubmissionKeyReused``.
+        """
         ...
 
     async def edit(
@@ -254,9 +260,13 @@ class ScheduleGateway(Protocol):
         *,
         despite_overlap: bool = False,
         tenant: str | None = None,
+        key: str | None = None,
         actor: str,
     ) -> bytes:
-        """Fire once by hand; return the job. Raises ``WouldOverlap`` beside a live one."""
+        """Fire once by hand; return the job. Raises ``WouldOverlap`` beside a live one.
+
+        The same ``key`` names the same job for a day at least.
+        """
         ...
 
     async def skip_next(
@@ -283,9 +293,13 @@ class ScheduleGateway(Protocol):
         *,
         dry_run: bool = False,
         tenant: str | None = None,
+        key: str | None = None,
         actor: str,
     ) -> Backfilled:
-        """Take up fires of the past, by the present rule; ``LimitReached`` when they are many."""
+        """Take up fires of the past, by the present rule; ``LimitReached`` when they are many.
+
+        The same ``key`` with the same wish names the same backfill for a day at least.
+        """
         ...
 
     async def backfills(self, schedule: str, *, tenant: str | None = None) -> "list_[BackfillView]":

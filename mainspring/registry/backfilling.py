@@ -10,7 +10,7 @@ from mainspring.agenda.spec import read_spec, timetable_of
 from mainspring.domain.errors import InvalidInput, LimitReached, NaiveDatetime
 from mainspring.domain.limits import BACKFILL_FIRES_MAX, BACKFILL_JOBS_MAX
 from mainspring.domain.names import check_choice, check_range
-from mainspring.domain.schedule import FireView, Outcome, ScheduleView
+from mainspring.domain.schedule import BackfillView, FireView, Outcome, ScheduleView
 from mainspring.domain.states import JobState
 from mainspring.ports.schedules import NewBackfill, ScheduleRecords
 from mainspring.ports.scheduling import BackfillAsk, Backfilled
@@ -51,6 +51,11 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
             first_at=moment(self.fires[0][0]) if self.fires else None,
             last_at=moment(self.fires[-1][0]) if self.fires else None,
         )
+
+
+def taken(backfill: BackfillView) -> Backfilled:
+    """Return what people are told who ask again for a backfill that is there already."""
+    return Backfilled(id=backfill.id, fires=backfill.fires, left={})
 
 
 async def choose(

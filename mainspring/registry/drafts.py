@@ -1,7 +1,7 @@
 """Drafts of schedules and calendars are checked here, before anything is stored."""
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -18,7 +18,6 @@ from mainspring.domain.limits import (
 )
 from mainspring.domain.names import check_name, check_note
 from mainspring.policies.firing import policies_of
-from mainspring.ports.gateway import Submission
 from mainspring.ports.scheduling import CalendarDraft, Difference, ScheduleDraft
 from mainspring.timetable.cron_hash import has_hashes, resolve_hashes
 from mainspring.timetable.definition import (
@@ -31,13 +30,6 @@ from mainspring.timetable.definition import (
 from mainspring.timetable.timetable import Timetable
 
 T = TypeVar("T")
-#: Options of a submission that a schedule's times or policies decide.
-_DECIDED: Final = {
-    "delay_ms": ("delay", "jitter spreads fires"),
-    "due_at": ("at", "the rule says when"),
-    "key": ("key", "each fire has one job, by itself"),
-    "unique_key": ("unique", "overlap says what becomes of a fire that meets a live job"),
-}
 
 
 class Checked(NamedTuple):
@@ -62,17 +54,6 @@ class Terms(NamedTuple):
     payload_bytes: int = INLINE_BYTES_MAX
     #: A rule of which no fire will come any more is taken as well.
     may_be_over: bool = False
-
-
-def check_work(work: Submission) -> None:
-    """Refuse options of a submission that mean nothing in a schedule."""
-    for member, (option, instead) in _DECIDED.items():
-        if getattr(work, member) is not None:
-            raise InvalidSchedule(
-                f"{option}: this is no option of a schedule's job",
-                hint=f"leave it out; {instead}",
-                details={"field": option},
-            )
 
 
 def check_draft(draft: ScheduleDraft, job: NewJob, terms: Terms) -> Checked:

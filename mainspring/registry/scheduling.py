@@ -14,7 +14,9 @@ import msgspec
 from mainspring.agenda import changes
 from mainspring.agenda.judge import resume
 from mainspring.agenda.standing import Change, Pause, Ruling, Standing
+from mainspring.app.schedules import check_work
 from mainspring.domain.errors import (
+    Changed,
     Conflict,
     InvalidInput,
     WouldOverlap,
@@ -31,7 +33,7 @@ from mainspring.domain.schedule import (
     ScheduleView,
 )
 from mainspring.ports.gateway import Submission
-from mainspring.ports.schedules import Judge, Judged, NewSchedule
+from mainspring.ports.schedules import Judge, Judged, NewSchedule, ScheduleFilter
 from mainspring.ports.scheduling import (
     Application,
     BackfillAsk,
@@ -41,8 +43,8 @@ from mainspring.ports.scheduling import (
     Preview,
     ScheduleDraft,
 )
-from mainspring.registry import backfilling, calendars, deploying, ledger
-from mainspring.registry.drafts import Checked, Terms, check_draft, check_work
+from mainspring.registry import backfilling, calendars, deploying, ledger, repeating
+from mainspring.registry.drafts import Checked, Terms, check_draft
 from mainspring.registry.schedule_questions import ScheduleQuestions, SchedulingStore, aware
 from mainspring.timetable.zones import zone_data_number
 from mainspring.wire.settling import settled
@@ -82,15 +84,41 @@ class ScheduleDesk(ScheduleQuestions):
 
     # --- making and changing ------------------------------------------------------------------
 
-    async def create(self, draft: ScheduleDraft, *, actor: str) -> ScheduleView:
+    async def create(
+        self, draft: ScheduleDraft, *, key: str | None = None, actor: str
+    ) -> ScheduleView:
         """Check it, then make it."""
-        return await self.make(await self.checked(self.settled_draft(draft)), actor=actor)
+        draft = self.settled_draft(draft)
+        named: bytes | None = None
+        if key is not None:
+            body = repeating.body_of(draft)
+            ids = repeating.ids_of(await self.store.now(), draft.tenant, key, body)
+            for named in ids:
+                if (made := await self._made_under(named, draft.tenant, key)) is not None:
+                    return made
+            named = ids[0]
+        return await self.make(await self.checked(draft), named=named, actor=actor)
 
-    async def make(self, checked: Checked, *, actor: str) -> ScheduleView:
+    async def _made_under(self, named: bytes, tenant: str, key: str) -> ScheduleView | None:
+        """Return the schedule that a key named already, or raise when it was another one."""
+        found = await self.store.list_schedules(
+            ScheduleFilter(tenant=tenant, with_deleted=True),
+            limit=1,
+            after=repeating.before(named),
+        )
+        if not found or repeating.lead(found[0].id) != repeating.lead(named):
+            return None
+        if found[0].id != named:
+            raise repeating.reused(key)
+        return found[0]
+
+    async def make(
+        self, checked: Checked, *, named: bytes | None = None, actor: str
+    ) -> ScheduleView:
         """Make a schedule that was checked."""
         policies = checked.spec.policies
         new = NewSchedule(
-            id=self.new_id(),
+            id=named or self.new_id(),
             tenant=checked.draft.tenant,
             name=checked.draft.name,
             spec=checked.text,
@@ -238,13 +266,21 @@ class ScheduleDesk(ScheduleQuestions):
         *,
         despite_overlap: bool = False,
         tenant: str | None = None,
+        key: str | None = None,
         actor: str,
     ) -> bytes:
         """Fire once by hand; return the job."""
         view = await self.get(schedule, tenant=tenant)
         self.check_there(view)
+        now = await self.store.now()
         job_id = self.new_id()
-        asked_at = int((await self.store.now()).timestamp())
+        if key is not None:
+            ids = repeating.ids_of(now, view.schedule_id, key, b"fire")
+            for known in ids:
+                if await self.store.get_job(known) is not None:
+                    return known
+            job_id = ids[0]
+        asked_at = int(now.timestamp())
         around = (asked_at - 1, asked_at + _AROUND_SECONDS)
 
         def judge(standing: Standing) -> Ruling:
@@ -264,6 +300,8 @@ class ScheduleDesk(ScheduleQuestions):
         judged = await settled(ask, again, hint=_HINT)
         self.announce(judged)
         if job_id not in judged.job_ids:
+            if key is not None and await self.store.get_job(job_id) is not None:
+                return job_id
             raise WouldOverlap(f"a job of the schedule {view.name} began at the same moment")
         return job_id
 
@@ -309,15 +347,27 @@ class ScheduleDesk(ScheduleQuestions):
         *,
         dry_run: bool = False,
         tenant: str | None = None,
+        key: str | None = None,
         actor: str,
     ) -> Backfilled:
         """Take up fires of the past."""
         view = await self.get(schedule, tenant=tenant)
         self.check_there(view)
-        chosen = await backfilling.choose(self.store, view, wanted, await self.store.now())
+        now = await self.store.now()
+        named: bytes | None = None
+        if key is not None and not dry_run:
+            body = msgspec.msgpack.encode(wanted)
+            ids = repeating.ids_of(now, view.schedule_id, key, body)
+            for row in await self.store.list_backfills(view.id):
+                if row.id in ids:
+                    return backfilling.taken(row)
+                if any(repeating.lead(row.id) == repeating.lead(each) for each in ids):
+                    raise repeating.reused(key)
+            named = ids[0]
+        chosen = await backfilling.choose(self.store, view, wanted, now)
         if dry_run or not chosen.fires:
             return chosen.answer(None)
-        new = chosen.new(self.new_id())
+        new = chosen.new(named or self.new_id())
 
         async def ask() -> int:
             return await self.store.create_backfill(new, actor=actor)
@@ -410,8 +460,8 @@ def _editing(
     return judge
 
 
-def _changed_meanwhile(name: str, expected: int, found: int) -> Conflict:
-    return Conflict(
+def _changed_meanwhile(name: str, expected: int, found: int) -> Changed:
+    return Changed(
         f"the schedule {name} was changed meanwhile: it is at version {found}, not {expected}",
         hint="look at it, then change it again",
         details={"version": found},

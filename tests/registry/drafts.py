@@ -9,8 +9,7 @@ import msgspec
 from mainspring.domain.job import HandlerInfo
 from mainspring.domain.schedule import ScheduleView
 from mainspring.ports.gateway import Submission
-from mainspring.ports.scheduling import CalendarDraft, ScheduleDraft
-from mainspring.registry.desk import FrontDesk
+from mainspring.ports.scheduling import CalendarDraft, ScheduleDraft, ScheduleGateway
 
 ADA = "ada"
 REPORT = HandlerInfo(
@@ -32,8 +31,8 @@ def draft(name: str = "nightly", when: str = "0 * * * *", **given: Any) -> Sched
     )
 
 
-async def made(desk: FrontDesk, **given: Any) -> ScheduleView:
-    return await desk.schedules.create(draft(**given), actor=ADA)
+async def made(schedules: ScheduleGateway, **given: Any) -> ScheduleView:
+    return await schedules.create(draft(**given), actor=ADA)
 
 
 def calendar(*entries: str, name: str = "holidays", **given: Any) -> CalendarDraft:

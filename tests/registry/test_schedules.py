@@ -29,28 +29,26 @@ from mainspring.domain.errors import (
 from mainspring.domain.schedule import Cause, Outcome, ScheduleState
 from mainspring.ports.entropy import new_job_id
 from mainspring.ports.schedules import ScheduleFilter
-from mainspring.ports.scheduling import (
-    BackfillAsk,
-)
+from mainspring.ports.scheduling import BackfillAsk, ScheduleGateway
 from mainspring.registry.desk import FrontDesk
 from mainspring.testing.clock import SettableClock
 from tests.registry.drafts import ADA, calendar, draft, made
 
 
-async def test_it_is_made_with_the_options_of_its_handler(desk: FrontDesk) -> None:
-    view = await made(desk, payload=b'{"day": 3}', policies={"overlap": "Forbid"})
+async def test_it_is_made_with_the_options_of_its_handler(schedules: ScheduleGateway) -> None:
+    view = await made(schedules, payload=b'{"day": 3}', policies={"overlap": "Forbid"})
     spec = read_spec(view.spec)
     assert (spec.work.queue, spec.work.max_attempts) == ("reports", 7)
     assert spec.work.payload == '{"day":3}'
     assert spec.policies.overlap == "skip"
     assert (view.state, view.version, view.updated_by) == (ScheduleState.ACTIVE, 1, ADA)
-    assert await desk.schedules.get("nightly") == view
-    assert await desk.schedules.get(view.schedule_id) == view
+    assert await schedules.get("nightly") == view
+    assert await schedules.get(view.schedule_id) == view
 
 
-async def test_hashes_are_resolved_once_by_tenant_and_name(desk: FrontDesk) -> None:
-    first = read_spec((await made(desk, when="H H * * *")).spec).times.when
-    other = read_spec((await made(desk, name="other", when="H H * * *")).spec).times.when
+async def test_hashes_are_resolved_once_by_tenant_and_name(schedules: ScheduleGateway) -> None:
+    first = read_spec((await made(schedules, when="H H * * *")).spec).times.when
+    other = read_spec((await made(schedules, name="other", when="H H * * *")).spec).times.when
     assert "H" not in first[0]
     assert first != other
 
@@ -91,135 +89,141 @@ async def test_hashes_are_resolved_once_by_tenant_and_name(desk: FrontDesk) -> N
     ],
 )
 async def test_bad_input_is_refused_before_anything_is_stored(
-    desk: FrontDesk, given: dict[str, Any], error: type[Exception], words: str
+    schedules: ScheduleGateway, given: dict[str, Any], error: type[Exception], words: str
 ) -> None:
     with pytest.raises(error, match=words) as found:
-        await made(desk, **given)
+        await made(schedules, **given)
     if isinstance(found.value, MainspringError):
         assert found.value.hint
-    assert await desk.schedules.list(ScheduleFilter()) == []
+    assert await schedules.list(ScheduleFilter()) == []
 
 
 async def test_fires_too_often_are_refused_by_the_setting(store: Any) -> None:
     desk = FrontDesk(store, blobs=None, new_id=new_job_id, seconds_min=60)
     with pytest.raises(FiresTooOften, match="the minimum is 60 s"):
-        await made(desk, when="*/30 * * * * *")
-    assert (await made(desk, when="* * * * *")).version == 1
+        await made(desk.schedules, when="*/30 * * * * *")
+    assert (await made(desk.schedules, when="* * * * *")).version == 1
 
 
-async def test_a_name_is_taken_once_in_a_tenant(desk: FrontDesk) -> None:
-    await made(desk)
+async def test_a_name_is_taken_once_in_a_tenant(schedules: ScheduleGateway) -> None:
+    await made(schedules)
     with pytest.raises(ScheduleExists):
-        await made(desk)
-    await made(desk, tenant="other")
+        await made(schedules)
+    await made(schedules, tenant="other")
 
 
-async def test_an_unknown_schedule_is_told_with_the_nearest_names(desk: FrontDesk) -> None:
-    await made(desk)
+async def test_an_unknown_schedule_is_told_with_the_nearest_names(
+    schedules: ScheduleGateway,
+) -> None:
+    await made(schedules)
     with pytest.raises(NotFound, match="nightl") as found:
-        await desk.schedules.get("nightl")
+        await schedules.get("nightl")
     assert found.value.hint == "did you mean nightly?"
     with pytest.raises(NotFound):
-        await desk.schedules.get("sch_01JD3M0V5T7QK4C8R2N6W9XYZA")
+        await schedules.get("sch_01JD3M0V5T7QK4C8R2N6W9XYZA")
 
 
-async def test_an_edit_replaces_what_is_not_due(desk: FrontDesk, clock: SettableClock) -> None:
-    view = await made(desk, when="*/5 * * * *", policies={"overlap": "allow"})
-    before = await desk.schedules.history("nightly")
+async def test_an_edit_replaces_what_is_not_due(
+    schedules: ScheduleGateway, clock: SettableClock
+) -> None:
+    view = await made(schedules, when="*/5 * * * *", policies={"overlap": "allow"})
+    before = await schedules.history("nightly")
     assert before
-    changed = await desk.schedules.edit(
+    changed = await schedules.edit(
         "nightly", draft(when="*/3 * * * *", policies={"overlap": "allow"}), actor=ADA
     )
     assert changed.version == view.version + 1
-    after = {row.nominal_at.minute % 3 for row in await desk.schedules.history("nightly")}
+    after = {row.nominal_at.minute % 3 for row in await schedules.history("nightly")}
     assert after == {0}
-    again = await desk.schedules.edit(
+    again = await schedules.edit(
         "nightly", draft(when="*/3 * * * *", policies={"overlap": "allow"}), actor=ADA
     )
     assert again == changed
 
 
-async def test_an_edit_of_another_version_is_refused(desk: FrontDesk) -> None:
-    await made(desk)
-    await desk.schedules.edit("nightly", draft(when="*/3 * * * *"), actor=ADA)
+async def test_an_edit_of_another_version_is_refused(schedules: ScheduleGateway) -> None:
+    await made(schedules)
+    await schedules.edit("nightly", draft(when="*/3 * * * *"), actor=ADA)
     with pytest.raises(Conflict, match="changed meanwhile"):
-        await desk.schedules.edit("nightly", draft(when="*/4 * * * *"), version=1, actor=ADA)
+        await schedules.edit("nightly", draft(when="*/4 * * * *"), version=1, actor=ADA)
 
 
 async def test_a_pause_has_a_reason_and_an_end_and_survives_an_edit(
-    desk: FrontDesk, clock: SettableClock
+    schedules: ScheduleGateway, clock: SettableClock
 ) -> None:
-    await made(desk)
+    await made(schedules)
     until = clock.now() + timedelta(hours=3)
-    assert await desk.schedules.pause("nightly", reason="audit", until=until, actor=ADA)
-    assert not await desk.schedules.pause("nightly", reason="audit", until=until, actor=ADA)
-    view = await desk.schedules.edit("nightly", draft(when="*/7 * * * *"), actor=ADA)
+    assert await schedules.pause("nightly", reason="audit", until=until, actor=ADA)
+    assert not await schedules.pause("nightly", reason="audit", until=until, actor=ADA)
+    view = await schedules.edit("nightly", draft(when="*/7 * * * *"), actor=ADA)
     assert (view.state, view.paused_reason) == (ScheduleState.PAUSED, "audit")
-    assert await desk.schedules.resume("nightly", actor=ADA)
-    assert not await desk.schedules.resume("nightly", actor=ADA)
+    assert await schedules.resume("nightly", actor=ADA)
+    assert not await schedules.resume("nightly", actor=ADA)
     with pytest.raises(InvalidInput, match="has passed"):
-        await desk.schedules.pause("nightly", until=clock.now(), actor=ADA)
+        await schedules.pause("nightly", until=clock.now(), actor=ADA)
     with pytest.raises(NaiveDatetime):
-        await desk.schedules.pause("nightly", until=datetime(2030, 1, 1), actor=ADA)  # noqa: DTZ001
+        await schedules.pause("nightly", until=datetime(2030, 1, 1), actor=ADA)  # noqa: DTZ001
 
 
 async def test_a_resume_catches_up_only_when_asked_to(
-    desk: FrontDesk, clock: SettableClock
+    schedules: ScheduleGateway, clock: SettableClock
 ) -> None:
-    await made(desk)
-    await made(desk, name="eager")
+    await made(schedules)
+    await made(schedules, name="eager")
     for name in ("nightly", "eager"):
-        await desk.schedules.pause(name, actor=ADA)
+        await schedules.pause(name, actor=ADA)
     clock.advance(timedelta(hours=5))
-    await desk.schedules.resume("nightly", actor=ADA)
-    await desk.schedules.resume("eager", catch_up=True, actor=ADA)
-    (row, *_) = await desk.schedules.history(
-        "nightly", outcomes=frozenset({Outcome.SKIPPED_PAUSED})
-    )
+    await schedules.resume("nightly", actor=ADA)
+    await schedules.resume("eager", catch_up=True, actor=ADA)
+    (row, *_) = await schedules.history("nightly", outcomes=frozenset({Outcome.SKIPPED_PAUSED}))
     assert row.count == 5
-    caught = await desk.schedules.history("eager", outcomes=frozenset({Outcome.JOB}))
+    caught = await schedules.history("eager", outcomes=frozenset({Outcome.JOB}))
     assert [each.cause for each in caught] == [Cause.CATCH_UP]
 
 
-async def test_a_fire_by_hand_is_a_job_and_moves_nothing(desk: FrontDesk) -> None:
-    view = await made(desk)
-    job = await desk.get_job(await desk.schedules.fire_now("nightly", actor=ADA))
+async def test_a_fire_by_hand_is_a_job_and_moves_nothing(
+    schedules: ScheduleGateway, desk: FrontDesk
+) -> None:
+    view = await made(schedules)
+    job = await desk.get_job(await schedules.fire_now("nightly", actor=ADA))
     assert (job.kind, job.schedule_id) == ("report", view.id)
     with pytest.raises(WouldOverlap, match="allows no overlap"):
-        await desk.schedules.fire_now("nightly", actor=ADA)
-    second = await desk.schedules.fire_now("nightly", despite_overlap=True, actor=ADA)
+        await schedules.fire_now("nightly", actor=ADA)
+    second = await schedules.fire_now("nightly", despite_overlap=True, actor=ADA)
     assert second != job.id
-    assert len(await desk.schedules.history("nightly", limit=10)) >= 2
+    assert len(await schedules.history("nightly", limit=10)) >= 2
 
 
-async def test_the_next_fires_can_be_left_out_and_are_shown_so(desk: FrontDesk) -> None:
-    await made(desk, when="*/5 * * * *", policies={"overlap": "allow"})
-    await desk.schedules.skip_next("nightly", 2, actor=ADA)
-    coming = await desk.schedules.next("nightly", count=4)
+async def test_the_next_fires_can_be_left_out_and_are_shown_so(schedules: ScheduleGateway) -> None:
+    await made(schedules, when="*/5 * * * *", policies={"overlap": "allow"})
+    await schedules.skip_next("nightly", 2, actor=ADA)
+    coming = await schedules.next("nightly", count=4)
     assert [bool(each.note) for each in coming.upcoming] == [True, True, False, False]
-    await desk.schedules.skip_next("nightly", 0, actor=ADA)
-    assert not any(each.note for each in (await desk.schedules.next("nightly")).upcoming)
+    await schedules.skip_next("nightly", 0, actor=ADA)
+    assert not any(each.note for each in (await schedules.next("nightly")).upcoming)
     with pytest.raises(InvalidInput, match="count"):
-        await desk.schedules.skip_next("nightly", 61, actor=ADA)
+        await schedules.skip_next("nightly", 61, actor=ADA)
 
 
-async def test_what_comes_ends_at_the_maximum(desk: FrontDesk) -> None:
-    await made(desk, when="*/5 * * * *", max_fires=4, policies={"overlap": "allow"})
-    assert len((await desk.schedules.next("nightly", count=10)).upcoming) == 4
+async def test_what_comes_ends_at_the_maximum(schedules: ScheduleGateway) -> None:
+    await made(schedules, when="*/5 * * * *", max_fires=4, policies={"overlap": "allow"})
+    assert len((await schedules.next("nightly", count=10)).upcoming) == 4
 
 
-async def test_a_removed_schedule_keeps_its_ledger_and_changes_no_more(desk: FrontDesk) -> None:
-    view = await made(desk)
-    assert await desk.schedules.remove("nightly", actor=ADA)
-    assert not await desk.schedules.remove(view.schedule_id, actor=ADA)
+async def test_a_removed_schedule_keeps_its_ledger_and_changes_no_more(
+    schedules: ScheduleGateway,
+) -> None:
+    view = await made(schedules)
+    assert await schedules.remove("nightly", actor=ADA)
+    assert not await schedules.remove(view.schedule_id, actor=ADA)
     with pytest.raises(NotFound):
-        await desk.schedules.get("nightly")
-    assert (await desk.schedules.get(view.schedule_id)).state is ScheduleState.DELETED
+        await schedules.get("nightly")
+    assert (await schedules.get(view.schedule_id)).state is ScheduleState.DELETED
     with pytest.raises(NotFound, match="was removed"):
-        await desk.schedules.pause(view.schedule_id, actor=ADA)
+        await schedules.pause(view.schedule_id, actor=ADA)
     with pytest.raises(NotFound, match="was removed"):
-        await desk.schedules.fire_now(view.schedule_id, actor=ADA)
-    assert (await made(desk)).id != view.id
+        await schedules.fire_now(view.schedule_id, actor=ADA)
+    assert (await made(schedules)).id != view.id
 
 
 # --- the past -------------------------------------------------------------------------------------
@@ -231,25 +235,27 @@ def ask(clock: SettableClock, hours: int, **given: Any) -> BackfillAsk:
 
 
 async def test_a_backfill_takes_up_the_past_by_the_present_rule(
-    desk: FrontDesk, clock: SettableClock
+    schedules: ScheduleGateway, clock: SettableClock
 ) -> None:
-    await made(desk)
-    foreseen = await desk.schedules.backfill("nightly", ask(clock, 24), dry_run=True, actor=ADA)
+    await made(schedules)
+    foreseen = await schedules.backfill("nightly", ask(clock, 24), dry_run=True, actor=ADA)
     assert (foreseen.id, foreseen.fires) == (None, 24)
-    assert await desk.schedules.backfills("nightly") == []
-    done = await desk.schedules.backfill("nightly", ask(clock, 24), actor=ADA)
+    assert await schedules.backfills("nightly") == []
+    done = await schedules.backfill("nightly", ask(clock, 24), actor=ADA)
     assert done.fires == 24
-    (kept,) = await desk.schedules.backfills("nightly")
+    (kept,) = await schedules.backfills("nightly")
     assert (kept.id, kept.fires, kept.state) == (done.id, 24, "active")
-    again = await desk.schedules.backfill("nightly", ask(clock, 24), actor=ADA)
+    again = await schedules.backfill("nightly", ask(clock, 24), actor=ADA)
     assert (again.id, again.fires, again.left) == (None, 0, {"in_a_backfill": 24})
     assert done.id is not None
-    assert await desk.schedules.cancel_backfill(done.id, actor=ADA)
-    assert not await desk.schedules.cancel_backfill(done.id, actor=ADA)
+    assert await schedules.cancel_backfill(done.id, actor=ADA)
+    assert not await schedules.cancel_backfill(done.id, actor=ADA)
 
 
-async def test_a_backfill_that_cannot_be_is_refused(desk: FrontDesk, clock: SettableClock) -> None:
-    await made(desk, when="* * * * *")
+async def test_a_backfill_that_cannot_be_is_refused(
+    schedules: ScheduleGateway, clock: SettableClock
+) -> None:
+    await made(schedules, when="* * * * *")
     now = clock.now()
     for wanted, error, words in (
         (ask(clock, 24 * 8), LimitReached, "more than 10,000 fires"),
@@ -260,30 +266,33 @@ async def test_a_backfill_that_cannot_be_is_refused(desk: FrontDesk, clock: Sett
         (BackfillAsk(from_at=now, until_at=now - timedelta(hours=1)), InvalidInput, "before from"),
     ):
         with pytest.raises(error, match=words):
-            await desk.schedules.backfill("nightly", wanted, actor=ADA)
-    assert await desk.schedules.backfills("nightly") == []
+            await schedules.backfill("nightly", wanted, actor=ADA)
+    assert await schedules.backfills("nightly") == []
 
 
 async def test_an_audit_reads_the_ledger_page_by_page(
-    desk: FrontDesk, store: Any, clock: SettableClock, monkeypatch: pytest.MonkeyPatch
+    schedules: ScheduleGateway, store: Any, clock: SettableClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mainspring.registry.ledger.PAGE_ITEMS_MAX", 7)
-    await made(desk, when="*/5 * * * *", policies={"overlap": "allow", "misfire": "fire_all"})
+    await made(schedules, when="*/5 * * * *", policies={"overlap": "allow", "misfire": "fire_all"})
     clock.advance(timedelta(hours=6))
-    await desk.schedules.skip_next("nightly", 0, actor=ADA)
-    found = await desk.schedules.audit("nightly")
+    await schedules.skip_next("nightly", 0, actor=ADA)
+    found = await schedules.audit("nightly")
     assert found.audited.is_clean
     assert found.audited.expected == found.audited.accounted == 72
     assert found.undecided == 0
 
 
 async def test_an_audit_finds_what_was_taken_out_of_the_ledger(
-    desk: FrontDesk, clock: SettableClock, monkeypatch: pytest.MonkeyPatch
+    schedules: ScheduleGateway,
+    desk: FrontDesk,
+    clock: SettableClock,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    await made(desk, when="*/5 * * * *", policies={"overlap": "allow", "misfire": "fire_all"})
+    await made(schedules, when="*/5 * * * *", policies={"overlap": "allow", "misfire": "fire_all"})
     clock.advance(timedelta(hours=2))
-    await desk.schedules.skip_next("nightly", 0, actor=ADA)
-    rows = await desk.schedules.history("nightly", limit=100)
+    await schedules.skip_next("nightly", 0, actor=ADA)
+    rows = await schedules.history("nightly", limit=100)
     lost = rows[10]
     list_fires = desk.schedules.store.list_fires
 
@@ -291,17 +300,17 @@ async def test_an_audit_finds_what_was_taken_out_of_the_ledger(
         return [row for row in await list_fires(*args, **options) if row != lost]
 
     monkeypatch.setattr(desk.schedules.store, "list_fires", with_a_loss)
-    found = (await desk.schedules.audit("nightly")).audited
+    found = (await schedules.audit("nightly")).audited
     assert (found.gaps, found.doubles, found.unexpected) == (1, 0, 0)
     assert found.findings[0].nominal_at == lost.nominal_at
 
 
 async def test_fires_that_nobody_has_decided_are_told_apart_from_gaps(
-    desk: FrontDesk, clock: SettableClock
+    schedules: ScheduleGateway, clock: SettableClock
 ) -> None:
-    await made(desk)
+    await made(schedules)
     clock.advance(timedelta(hours=5))
-    found = await desk.schedules.audit("nightly")
+    found = await schedules.audit("nightly")
     assert found.audited.is_clean
     assert found.undecided >= 4
 
@@ -338,38 +347,38 @@ async def test_a_lost_answer_is_settled_without_a_double(
     store: Any, clock: SettableClock, loss: str
 ) -> None:
     shaky = Shaky(store)
-    desk = FrontDesk(shaky, blobs=None, new_id=new_job_id)
+    schedules = FrontDesk(shaky, blobs=None, new_id=new_job_id).schedules
     shaky.loses = [loss]
-    await made(desk, policies={"overlap": "allow"})
+    await made(schedules, policies={"overlap": "allow"})
     shaky.loses = [loss]
     assert (
-        await desk.schedules.edit(
+        await schedules.edit(
             "nightly", draft(when="*/9 * * * *", policies={"overlap": "allow"}), actor=ADA
         )
     ).version == 2
     shaky.loses = [loss]
-    job = await desk.schedules.fire_now("nightly", actor=ADA)
+    job = await schedules.fire_now("nightly", actor=ADA)
     by_hand = [
         row.job_id
-        for row in await desk.schedules.history("nightly", limit=100)
+        for row in await schedules.history("nightly", limit=100)
         if row.cause is Cause.MANUAL
     ]
     assert by_hand == [job]
     shaky.loses = [loss]
-    await desk.schedules.backfill("nightly", ask(clock, 3), actor=ADA)
-    assert len(await desk.schedules.backfills("nightly")) == 1
+    await schedules.backfill("nightly", ask(clock, 3), actor=ADA)
+    assert len(await schedules.backfills("nightly")) == 1
     shaky.loses = [loss]
-    await desk.schedules.put_calendar(calendar("12-25"), actor=ADA)
+    await schedules.put_calendar(calendar("12-25"), actor=ADA)
     shaky.loses = [loss]
-    assert await desk.schedules.remove("nightly", actor=ADA)
+    assert await schedules.remove("nightly", actor=ADA)
 
 
-async def test_changes_are_announced(desk: FrontDesk, store: Any) -> None:
+async def test_changes_are_announced(schedules: ScheduleGateway, store: Any) -> None:
     heard = store.wakeups.subscribe({"schedules"})
-    await made(desk)
+    await made(schedules)
     assert await heard.wait(5)
     queue = store.wakeups.subscribe({"queue:reports"})
-    await desk.schedules.fire_now("nightly", actor=ADA)
+    await schedules.fire_now("nightly", actor=ADA)
     assert await queue.wait(5)
     heard.close()
     queue.close()

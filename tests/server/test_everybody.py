@@ -23,6 +23,9 @@ from mainspring.server.http.routes import TABLE
 from mainspring.server.http.routing import Route
 from mainspring.testing.builders import lanes
 from mainspring.testing.conformance.steps import claim, open_worker
+from mainspring.wire.documents.calendars import CalendarBody
+from mainspring.wire.documents.definitions import ScheduleBody
+from mainspring.wire.documents.ledger import BackfillBody
 from tests.loopback import serving
 
 #: Whoever knows none of these keys is nobody.
@@ -82,7 +85,7 @@ async def call(
         route.method,
         route.path.format_map(parts) + query,
         headers=headers,
-        json={} if route.body is not None else None,
+        json=BODIES.get(route.body, {}) if route.body is not None else None,
     )
     answer = await client.send(request, stream=True)
     try:
@@ -95,6 +98,12 @@ async def call(
         await answer.aclose()
 
 
+#: Bodies that can be read, where some members must be given.
+BODIES: dict[Any, dict[str, Any]] = {
+    ScheduleBody: {"name": "nightly", "kind": "nobodys", "when": "@daily"},
+    CalendarBody: {"entries": ["2027-01-01"]},
+    BackfillBody: {"from_at": "2027-01-01T00:00:00Z", "until_at": "2027-01-02T00:00:00Z"},
+}
 #: Ids and names that nothing has, by the name of a part of a path.
 NOBODYS: dict[str, str] = {
     "job_id": show_job(new_job_id()),

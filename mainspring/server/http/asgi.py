@@ -35,6 +35,7 @@ Send = Callable[[Message], Awaitable[None]]
 
 _ID_CHARACTERS_MAX: Final = 64
 _JSON: Final = "application/json"
+_WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})
 _ALWAYS: Final = (
     (b"x-content-type-options", b"nosniff"),
     (b"cache-control", b"no-store"),
@@ -80,7 +81,8 @@ class Application:
         try:
             answer, route = await self._answered(scope, receive, headers, path, request_id)
         except MainspringError as error:
-            await self._send_problem(send, error, path, request_id)
+            has_body = scope["method"] in _WITH_BODY
+            await self._send_problem(send, error, path, request_id, has_body=has_body)
             return
         except _Gone:
             return
@@ -203,9 +205,15 @@ class Application:
         await _send(send, status, media_type, body, more, request_id, is_head=is_head)
 
     async def _send_problem(
-        self, send: Send, error: MainspringError, path: str, request_id: str
+        self,
+        send: Send,
+        error: MainspringError,
+        path: str,
+        request_id: str,
+        *,
+        has_body: bool = True,
     ) -> None:
-        problem = problem_of(error, path=path, request_id=request_id)
+        problem = problem_of(error, path=path, request_id=request_id, has_body=has_body)
         body = msgspec.json.encode(problem, enc_hook=str)
         more = tuple(headers_of(error))
         await _send(send, error.http_status, MEDIA_TYPE, body, more, request_id)

@@ -12,6 +12,7 @@ from mainspring.domain.errors import InvalidCursor, InvalidId, LimitReached
 from mainspring.domain.ids import parse_job
 from mainspring.domain.job import DEFAULT_TENANT
 from mainspring.domain.limits import NAMED_JOBS_MAX
+from mainspring.domain.names import check_key
 from mainspring.ports.gateway import ClientGateway
 from mainspring.server.doorkeeper import Doorkeeper
 from mainspring.server.events import Hub
@@ -99,6 +100,16 @@ def jobs_named(ids: Sequence[str]) -> list[bytes]:
             error.details["pointer"] = f"/ids/{place}"
             raise
     return list(found)
+
+
+def header_key(call: Call) -> str | None:
+    """Return the key under which a request may be sent again."""
+    given = call.request.headers.get("idempotency-key")
+    if given is None:
+        return None
+    # The draft standard has it in quotes; people leave them out.
+    plain = given[1:-1] if len(given) > 1 and given[0] == given[-1] == '"' else given
+    return check_key("Idempotency-Key", plain)
 
 
 class Answer(msgspec.Struct, Generic[T], frozen=True):

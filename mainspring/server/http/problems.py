@@ -8,8 +8,10 @@ import msgspec
 
 from mainspring.domain.errors import (
     InvalidInput,
+    InvalidPayload,
     MainspringError,
     MethodNotAllowed,
+    NaiveDatetime,
     Unauthenticated,
     UnknownOption,
 )
@@ -23,6 +25,7 @@ _AT: Final = re.compile(r"^(?P<what>.*?)(?: - at `(?:key in )?(?P<path>\$[^`]*)`
 _UNKNOWN: Final = re.compile(r"Object contains unknown field `(?P<name>.*)`", re.DOTALL)
 _MISSING: Final = re.compile(r"Object missing required field `(?P<name>.*)`", re.DOTALL)
 _STEP: Final = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
+_INDEX: Final = re.compile(r"\[(\d+)\]")
 _OPTION: Final = re.compile(r"([a-z_]+)(?:\[(\d+)\])?: ")
 
 
@@ -56,8 +59,10 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     details: dict[str, Any] = {}
 
 
-def problem_of(error: MainspringError, *, path: str, request_id: str) -> Problem:
-    """Return the document of an error."""
+def problem_of(
+    error: MainspringError, *, path: str, request_id: str, has_body: bool = True
+) -> Problem:
+    """Return the document of an error; where there is no body, it is about a parameter."""
     meaning = (type(error).__doc__ or "").strip().partition("\n")[0]
     details = dict(error.details)
     retry_after = details.pop("retry_after", None)
@@ -70,7 +75,10 @@ def problem_of(error: MainspringError, *, path: str, request_id: str) -> Problem
         code=error.code,
         hint=error.hint,
         request_id=request_id,
-        errors=list(_fields(error, details)),
+        errors=[
+            each if has_body else FieldError(pointer=_parameter(each.pointer), detail=each.detail)
+            for each in _fields(error, details)
+        ],
         retry_after=retry_after if isinstance(retry_after, int) else None,
         details=details,
     )
@@ -122,16 +130,26 @@ def invalid_parameter(error: msgspec.ValidationError, struct: Any) -> InvalidInp
 
 def _fields(error: MainspringError, details: dict[str, Any]) -> Iterator[FieldError]:
     pointer = details.pop("pointer", None)
+    field = details.get("field")
+    if pointer is None and isinstance(field, str) and field:
+        pointer = "/" + _INDEX.sub(r"/\1", _escaped(field))
     option = _OPTION.match(error.message)
     if isinstance(pointer, str):
         if pointer.startswith("$"):
             pointer = "/payload" + _where(f"x - at `{pointer}`")[1]
+        elif isinstance(error, InvalidPayload | NaiveDatetime) and "kind" in details:
+            # Of a member of the payload, where its handler's schema says what it is.
+            pointer = "/payload" + pointer.rstrip("/")
         yield FieldError(pointer=pointer, detail=error.message)
     elif isinstance(error, InvalidInput) and option is not None:
         index = details.get("index")
         before = "" if index is None else f"/jobs/{index}"
         after = "" if option[2] is None else f"/{option[2]}"
         yield FieldError(pointer=f"{before}/{option[1]}{after}", detail=error.message)
+
+
+def _parameter(pointer: str) -> str:
+    return f"?{pointer[1:]}" if pointer.startswith("/") else pointer
 
 
 def _where(text: str) -> tuple[str, str]:

@@ -1,6 +1,7 @@
 """From bytes and parameters to the structs that a route asks for."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final, get_args, get_origin
 from urllib.parse import parse_qsl
 
@@ -42,6 +43,15 @@ class BodyReader:
             raise invalid_body(error, self._struct) from None
         except msgspec.DecodeError as error:
             raise NotJson(f"the body is not JSON: {error}") from None
+
+
+@contextmanager
+def converted(struct: Any) -> Iterator[None]:
+    """Say where a body is wrong that a route made of the one that it was given."""
+    try:
+        yield
+    except msgspec.ValidationError as error:
+        raise invalid_body(error, struct) from None
 
 
 class QueryReader:

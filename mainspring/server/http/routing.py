@@ -7,7 +7,7 @@ with. Its annotation says what it answers with, its docstring what it is for.
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Final, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -18,6 +18,9 @@ from mainspring.domain.limits import BODY_BYTES_MAX
 from mainspring.server.http.calls import Answer, Stream
 
 F = TypeVar("F", bound=Callable[..., Awaitable[Any]])
+_PREFIX: Final = ("", "api", "v1")
+#: What is found without the prefix as well, because other schedulers have it so.
+_SHORT: Final = frozenset({"jobs", "schedules"})
 _VARIABLE: Final = re.compile(r"\{(\w+)\}")
 
 
@@ -150,29 +153,30 @@ class Table:
 
     def find(self, method: str, path: str) -> Found:
         """Return the route, or raise ``NotFound`` or ``MethodNotAllowed``."""
-        parts: tuple[str, ...] = ()
-        names: tuple[str | None, ...] = ()
-        methods: Mapping[str, Route] | None = self._fixed.get(path)
-        if methods is None:
-            parts = tuple(path.split("/"))
-            for shape, offered in self._open.get(len(parts), ()):
-                if all(
-                    mine is None or mine == given for mine, given in zip(shape, parts, strict=True)
-                ):
-                    names, methods = shape, offered
-                    break
-        if methods is None:
+        parts = path.split("/")
+        if len(parts) > 1 and parts[1] in _SHORT:
+            parts = [*_PREFIX, *parts[1:]]
+        fixed = self._fixed.get("/".join(parts), {})
+        route = fixed.get(method)
+        if route is not None:
+            return Found(route, {})
+        allowed = set(fixed)
+        for shape, offered in self._open.get(len(parts), ()):
+            if all(mine is None or mine == given for mine, given in zip(shape, parts, strict=True)):
+                route = offered.get(method)
+                # A name may be a word that is fixed elsewhere; an id never is.
+                if route is not None and not (fixed and route.variables[-1].endswith("_id")):
+                    values = [part for part, mine in zip(parts, shape, strict=True) if mine is None]
+                    return Found(route, dict(zip(route.variables, values, strict=True)))
+                allowed |= set() if fixed else set(offered)
+        if not allowed:
             raise NotFound(
                 f"there is nothing at {path[:200]!r}", hint="GET /api/v1/openapi.json lists all"
             )
-        route = methods.get(method)
-        if route is None:
-            allowed = ", ".join(sorted(methods))
-            raise MethodNotAllowed(
-                f"{path[:200]!r} takes {allowed}, not {method[:20]}", details={"allow": allowed}
-            )
-        values = [part for part, name in zip(parts, names, strict=True) if name is None]
-        return Found(route, dict(zip(route.variables, values, strict=True)))
+        named = ", ".join(sorted(allowed))
+        raise MethodNotAllowed(
+            f"{path[:200]!r} takes {named}, not {method[:20]}", details={"allow": named}
+        )
 
     def _by_shape(self, route: Route) -> dict[str, Route]:
         shape = tuple(None if _VARIABLE.fullmatch(part) else part for part in route.path.split("/"))

@@ -310,14 +310,3 @@ def failure_group(group: GroupDocument) -> FailureGroup:
         error=error_text(group.error) or b"{}",
         trend=tuple(group.trend),
     )
-
-
-class RunDocument(msgspec.Struct, frozen=True, kw_only=True):
-    """One run: of a schedule's fire, or one attempt of a job."""
-
-    run_id: str
-    scheduled_at: datetime
-    started_at: datetime | None = None
-    finished_at: datetime | None = None
-    status: str
-    attempt: int

@@ -4,11 +4,15 @@ from typing import Final
 
 from mainspring.server.http.routes import (
     about,
+    calendars,
     control,
     dead_letters,
     events,
     fleet,
     jobs,
+    ledger,
+    runs,
+    schedules,
     submitting,
 )
 from mainspring.server.http.routing import Table
@@ -19,6 +23,10 @@ TABLE: Final = Table(
         *jobs.routes.all,
         *control.routes.all,
         *dead_letters.routes.all,
+        *runs.routes.all,
+        *schedules.routes.all,
+        *ledger.routes.all,
+        *calendars.routes.all,
         *fleet.queues.all,
         *fleet.workers.all,
         *fleet.handlers.all,

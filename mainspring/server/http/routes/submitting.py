@@ -14,10 +14,15 @@ from mainspring.domain.errors import (
 )
 from mainspring.domain.ids import show_job
 from mainspring.domain.limits import BULK_BODY_BYTES_MAX
-from mainspring.domain.names import check_key
-from mainspring.server.http.calls import Answer, Call
-from mainspring.server.http.forms import cron_of, is_plain, plain_submission, schedule_draft
+from mainspring.server.http.calls import Answer, Call, header_key
+from mainspring.server.http.forms import (
+    cron_of,
+    is_plain,
+    plain_submission,
+    schedule_draft,
+)
 from mainspring.server.http.forms import submission as submission_of
+from mainspring.server.http.pointing import pointing_at_given
 from mainspring.server.http.routing import Routes
 from mainspring.wire.documents.submissions import (
     AcceptedBatch,
@@ -53,7 +58,7 @@ async def submit(call: Call, body: SubmissionBody) -> Answer[SubmittedDocument]:
     ``schedule``, it is a schedule that is made, and its id begins with ``sch_``. With the header
     ``Idempotency-Key`` the same request may be sent again for a day: it names the same job.
     """
-    key = _header_key(call)
+    key = header_key(call)
     is_simple = body.kind is not None and is_plain(body)
     cron = None if is_simple else cron_of(body)
     if cron is not None:
@@ -86,7 +91,7 @@ async def submit_batch(call: Call, body: BatchBody) -> AcceptedBatch:
 
     The header ``Idempotency-Key`` stands for a key of each of them, by its place.
     """
-    key = _header_key(call)
+    key = header_key(call)
     wanted = [
         submission_of(item, call, None if key is None else f"{key}/{index}")
         for index, item in enumerate(body.jobs)
@@ -103,7 +108,8 @@ async def submit_batch(call: Call, body: BatchBody) -> AcceptedBatch:
 async def _make_schedule(call: Call, body: SubmissionBody, cron: str) -> Answer[SubmittedDocument]:
     call.principal.insist(Right.SCHEDULES_WRITE)
     draft = schedule_draft(body, cron, call)
-    view = await call.gateway.schedules.create(draft, actor=call.actor)
+    with pointing_at_given(body):
+        view = await call.gateway.schedules.create(draft, key=header_key(call), actor=call.actor)
     coming = await call.gateway.schedules.next(view.schedule_id, count=1, tenant=view.tenant)
     document = SubmittedDocument(id=view.schedule_id, job_id=view.schedule_id, created=True)
     due_at = coming.upcoming[0].nominal_at.isoformat() if coming.upcoming else None
@@ -127,12 +133,3 @@ def _as_schedule(
         next_scheduled_run=instant and instant.astimezone(ZoneInfo(zone or "UTC")),
         next_run_at=instant,
     )
-
-
-def _header_key(call: Call) -> str | None:
-    given = call.request.headers.get("idempotency-key")
-    if given is None:
-        return None
-    # The draft standard has it in quotes; people leave them out.
-    plain = given[1:-1] if len(given) > 1 and given[0] == given[-1] == '"' else given
-    return check_key("Idempotency-Key", plain)
