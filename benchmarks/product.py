@@ -30,8 +30,20 @@ _SETTLE_SECONDS: Final = 1.5
 class Product:
     """Mainspring on one new store."""
 
-    def __init__(self, store: str, sizes: Sizes, *, processes: int, server: int | None) -> None:
-        """Measure on the store at this address; ``server`` is the pid of its server, if any."""
+    def __init__(
+        self,
+        store: str,
+        sizes: Sizes,
+        *,
+        processes: int,
+        server: int | None,
+        through: str = "",
+    ) -> None:
+        """Measure on the store at this address; ``server`` is the pid of its server, if any.
+
+        ``through`` is the address of a Mainspring server that the worker is to use instead.
+        """
+        self._through = through
         self._store = store
         self._sizes = sizes
         self._processes = processes
@@ -83,7 +95,9 @@ class Product:
     @asynccontextmanager
     async def _worker(self, client: AsyncClient) -> AsyncIterator[int]:
         options = ("--queues", f"{_QUEUE}:{self._sizes.slots}", "--processes", str(self._processes))
-        command = self._command("worker", "start", "benchmarks.app:app", *options)
+        command = self._command(
+            "worker", "start", "benchmarks.app:app", *options, through=self._through
+        )
         worker = subprocess.Popen(  # noqa: ASYNC220 - nothing else goes on here
             command,
             stdin=subprocess.DEVNULL,
@@ -103,8 +117,8 @@ class Product:
             worker.send_signal(signal.SIGTERM)
             worker.wait(_PATIENCE_SECONDS)
 
-    def _command(self, *words: str) -> list[str]:
-        return [sys.executable, "-m", "mainspring", *words, "--store", self._store]
+    def _command(self, *words: str, through: str = "") -> list[str]:
+        return [sys.executable, "-m", "mainspring", *words, "--store", through or self._store]
 
 
 def _environment() -> dict[str, str]:

@@ -2,11 +2,14 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -46,29 +49,40 @@ class GrpcServer:
         return f"grpc://127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        """Start it, and wait until it listens."""
-        command = [sys.executable, "-m", "tests.gateways.server_main", self._store_url]
+        """Start it as users do, and wait until it listens."""
+        command = [sys.executable, "-m", "mainspring", "server", "start", "--no-keys"]
+        command += ["--store", self._store_url, "--http", "127.0.0.1:0"]
+        command += ["--grpc", f"127.0.0.1:{self.port}", "--log-level", "info"]
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            cwd=_REPOSITORY,
+            env=dict(os.environ, PYTHONPATH=str(_REPOSITORY)),
+            start_new_session=True,
+        )
+        said = self._process.stderr
+        assert said is not None
+        heard = b""
+        while b"gRPC at" not in heard:
+            line = said.readline()
+            assert line, heard.decode(errors="replace")
+            heard += line
         with self._log.open("ab") as log:
-            self._process = subprocess.Popen(
-                [*command, str(self.port)],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                cwd=_REPOSITORY,
-                env=dict(os.environ, PYTHONPATH=str(_REPOSITORY)),
-                start_new_session=True,
-            )
-        assert self._process.stdout is not None
-        said = self._process.stdout.readline()
-        assert said.strip() == str(self.port).encode(), self._log.read_text(errors="replace")
+            log.write(heard)
+        # The rest must be read, or the server would wait for its reader.
+        threading.Thread(target=self._copy, args=(said,), daemon=True).start()
+
+    def _copy(self, said: IO[bytes]) -> None:
+        with self._log.open("ab") as log, said:
+            shutil.copyfileobj(said, log)
 
     def kill(self) -> None:
         """Kill it as a machine that loses its power would."""
         if self._process is not None:
             self._process.send_signal(signal.SIGKILL)
             self._process.wait()
-            assert self._process.stdout is not None
-            self._process.stdout.close()
             self._process = None
 
 
