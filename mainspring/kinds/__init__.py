@@ -1,8 +1,9 @@
 """Kinds that need no handler of anybody's: ``http`` calls a URL, ``command`` runs a program.
 
-Both are ordinary async handlers; a worker has them when its operator says so, with an app of its
-own or without one. Imports ``app`` and what lies below it; the HTTP client is brought when the
-first call is made.
+``webhook`` delivers notifications, for the product's own worker beside the store. The others are
+ordinary async handlers; a worker has them when its operator says so, with an app of its own or
+without one. Imports ``app`` and what lies below it; the HTTP client is brought when the first call
+is made.
 
 Invariants
 ----------
@@ -12,6 +13,7 @@ Invariants
   also after a redirect, and whatever the name server says the second time.
 * A command is a list of arguments; no shell ever sees it. It gets an environment of its own, never
   the worker's.
+* A secret that signs webhooks is asked for when it is needed, and named nowhere.
 * What comes back is bounded, and what was left out is said.
 * A program dies with its attempt, and with the worker.
 """

@@ -28,6 +28,7 @@ from mainspring.domain.job import (
 )
 from mainspring.domain.outcome import LogLine, Progress
 from mainspring.domain.states import FINAL, HELD, JobState
+from mainspring.domain.webhooks import Listener
 from mainspring.ports.clock import Clock
 from mainspring.ports.store import Beat, CancelResult, ClaimAsk, Lane, Pulse, Retained, Store
 from mainspring.testing.builders import new_job
@@ -283,6 +284,43 @@ class FollowsUpAlways(Spoiled):
 class NeverFollowsUp(Spoiled):
     async def settle(self, settlements: Sequence[Settlement]) -> list[Settled]:
         return await self.sound.settle([_change(given, follow_up=None) for given in settlements])
+
+
+class LosesNotices(Spoiled):
+    async def settle(self, settlements: Sequence[Settlement]) -> list[Settled]:
+        return await self.sound.settle([_change(given, notices=()) for given in settlements])
+
+
+class TellsWhateverIsReported(Spoiled):
+    async def settle(self, settlements: Sequence[Settlement]) -> list[Settled]:
+        answers = await self.sound.settle([_change(given, notices=()) for given in settlements])
+        for given in settlements:
+            await self.sound.submit(given.notices)
+        return answers
+
+
+class TellsWhatACancelTurned(Spoiled):
+    async def settle(self, settlements: Sequence[Settlement]) -> list[Settled]:
+        answers = await self.sound.settle([_change(given, notices=()) for given in settlements])
+        for given, answer in zip(settlements, answers, strict=True):
+            if answer.accepted:
+                await self.sound.submit(given.notices)
+        return answers
+
+
+class NeverDisablesWebhooks(Spoiled):
+    async def note_delivery(
+        self, webhook_id: bytes, *, succeeded: bool, failing_max: timedelta, gone: str = ""
+    ) -> bool:
+        return await self.sound.note_delivery(
+            webhook_id, succeeded=succeeded, failing_max=timedelta(days=10_000)
+        )
+
+
+class ListensToDisabledWebhooks(Spoiled):
+    async def list_listeners(self) -> list[Listener]:
+        every = await self.sound.list_webhooks(None, limit=500)
+        return [Listener(hook.id, hook.tenant, hook.wanted) for hook in every]
 
 
 class RetriesWhatIsCancelled(Spoiled):

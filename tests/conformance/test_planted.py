@@ -26,6 +26,7 @@ from mainspring.testing.conformance.unique import (
     UniqueAndSubmissionKeySuite,
     UniqueSuite,
 )
+from mainspring.testing.conformance.webhooks import NoticeSuite, WebhookSuite
 from tests.conformance import planted
 
 _SEEN_BY: list[tuple[type[planted.Spoiled], type[Suite]]] = [
@@ -59,6 +60,11 @@ _SEEN_BY: list[tuple[type[planted.Spoiled], type[Suite]]] = [
     (planted.FollowsUpTwice, FollowUpSuite),
     (planted.FollowsUpAlways, FollowUpSuite),
     (planted.NeverFollowsUp, FollowUpSuite),
+    (planted.LosesNotices, NoticeSuite),
+    (planted.TellsWhateverIsReported, NoticeSuite),
+    (planted.TellsWhatACancelTurned, NoticeSuite),
+    (planted.NeverDisablesWebhooks, WebhookSuite),
+    (planted.ListensToDisabledWebhooks, WebhookSuite),
     (planted.RetriesWhatIsCancelled, CancellingSuite),
     (planted.KeepsLogsOfStaleAttempts, LogSuite),
     (planted.CountsLogsTwice, LogSuite),
