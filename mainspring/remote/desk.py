@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from mainspring.domain import payload as payloads
-from mainspring.domain.errors import ConfigError, InvalidId, MainspringError, NotFound, with_index
+from mainspring.domain.errors import InvalidId, MainspringError, NotFound, with_index
 from mainspring.domain.ids import ID_BYTES, WORKER, parse_job, show, show_job
 from mainspring.domain.job import (
     AttemptView,
@@ -34,6 +34,7 @@ from mainspring.domain.states import FINAL, JobState
 from mainspring.ports.clock import monotonic
 from mainspring.ports.gateway import Accepted, Bulk, Operation, Replayed, Submission
 from mainspring.ports.store import CancelResult
+from mainspring.remote.access import RemoteAccessDesk
 from mainspring.remote.http import Parameter, RemoteHttp, path_of
 from mainspring.wire.documents.common import Listing
 from mainspring.wire.documents.control import (
@@ -72,10 +73,8 @@ from mainspring.wire.documents.server import ServerDocument
 from mainspring.wire.documents.submissions import AcceptedBatch, AcceptedDocument, DefaultsBody
 
 if TYPE_CHECKING:
-    from mainspring.ports.access import AccessGateway
     from mainspring.ports.operations import OperationGateway
     from mainspring.ports.scheduling import ScheduleGateway
-    from mainspring.ports.webhooks import WebhookGateway
 
 #: For how long one request is held back; a wait that goes on asks again.
 _HOLD_SECONDS: Final = 25.0
@@ -104,12 +103,9 @@ class RemoteDesk:
         self._operations: OperationGateway | None = None
 
     @property
-    def access(self) -> "AccessGateway":
-        """Refuse: keys, tenants and the audit are the store's so far."""
-        raise ConfigError(
-            "keys, tenants and the audit are looked after beside the store, not through a server",
-            hint="give the store's address: --store, MAINSPRING_STORE",
-        )
+    def access(self) -> RemoteAccessDesk:
+        """Return the part that is about keys, tenants and the audit."""
+        return RemoteAccessDesk(self._http)
 
     @property
     def schedules(self) -> "ScheduleGateway":
@@ -126,14 +122,6 @@ class RemoteDesk:
             part = import_module("mainspring.remote.operations")
             self._operations = part.RemoteOperations(self._http, new_id=self._new_id)
         return self._operations
-
-    @property
-    def webhooks(self) -> "WebhookGateway":
-        """Refuse: a server has no routes for endpoints; they are made beside the store."""
-        raise ConfigError(
-            "endpoints of webhooks cannot be reached through a server",
-            hint="name the store itself: --store, MAINSPRING_STORE",
-        )
 
     async def submit(self, wanted: Sequence[Submission]) -> list[Accepted]:
         """Submit all or nothing; each under an id of its own, so that it may be sent again."""

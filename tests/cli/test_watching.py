@@ -12,7 +12,7 @@ from mainspring.cli.watching import Watcher
 from mainspring.domain.job import AttemptView, JobView
 from mainspring.domain.states import AttemptState, JobState
 from mainspring.ports.gateway import ClientGateway
-from mainspring.runtime.settings import Settings
+from mainspring.runtime.setting_table import Settings
 
 _THEN = datetime(2027, 3, 14, tzinfo=UTC)
 _RUNNING = JobView(

@@ -15,7 +15,7 @@ import asyncpg.transaction
 
 from mainspring.maintenance.operations import Carrying
 from mainspring.runtime.assemble import open_store
-from mainspring.runtime.settings import Settings
+from mainspring.runtime.setting_table import Settings
 from mainspring.store.postgres import control, operating, pool
 from mainspring.store.sqlite import threads
 from mainspring.store.sqlite.unit import Unit

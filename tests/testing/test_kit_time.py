@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from mainspring import App, Context, Retry, backoff
 from mainspring.domain.errors import InvalidDuration, InvalidInput, NaiveDatetime
+from mainspring.domain.states import JobState
 from mainspring.testing.kit import Kit
 from tests.testing import shop
 
@@ -260,5 +261,5 @@ def test_operations_go_on_with_the_clock_at_their_rate(mainspring: Kit) -> None:
     for cancelled in (1, 2, 3):
         mainspring.advance("1m")
         states = [mainspring.job(handle).state for handle in handles]
-        assert states.count("cancelled") == cancelled
+        assert states.count(JobState.CANCELLED) == cancelled
     assert mainspring.client.operations.get(op).state == "done"

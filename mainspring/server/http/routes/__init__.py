@@ -4,6 +4,7 @@ from typing import Final
 
 from mainspring.server.http.routes import (
     about,
+    access,
     calendars,
     control,
     dead_letters,
@@ -31,6 +32,9 @@ TABLE: Final = Table(
         *fleet.workers.all,
         *fleet.handlers.all,
         *fleet.files.all,
+        *access.keys.all,
+        *access.tenants.all,
+        *access.audit.all,
         *events.routes.all,
         *about.routes.all,
     ]
