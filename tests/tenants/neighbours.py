@@ -8,9 +8,10 @@ from typing import Any, Final
 import msgspec
 
 from mainspring.domain.errors import MainspringError
-from mainspring.domain.ids import SCHEDULE, show, show_attempt
+from mainspring.domain.ids import SCHEDULE, WEBHOOK, show, show_attempt
 from mainspring.domain.job import Claimed, HandlerInfo, JobView
 from mainspring.domain.references import file_key, reference_of
+from mainspring.domain.webhooks import Event, NewWebhook, Secret, Wanted
 from mainspring.ports.access import KeyDraft
 from mainspring.ports.blobs import BlobStore
 from mainspring.ports.entropy import new_job_id, new_worker_id
@@ -45,6 +46,7 @@ class Things(msgspec.Struct, frozen=True, kw_only=True):
     schedule: bytes
     backfill: bytes
     operation: bytes
+    webhook: bytes
     file: str
     blob: str
     schedule_name: str = "acme-nightly"
@@ -55,6 +57,11 @@ class Things(msgspec.Struct, frozen=True, kw_only=True):
     def shown(self) -> str:
         """Return the schedule's id as clients say it."""
         return show(SCHEDULE, self.schedule)
+
+    @property
+    def endpoint(self) -> str:
+        """Return the webhook's id as clients say it."""
+        return show(WEBHOOK, self.webhook)
 
     @property
     def jobs(self) -> list[bytes]:
@@ -84,6 +91,7 @@ def names() -> Things:
         schedule=new_job_id(),
         backfill=new_job_id(),
         operation=new_job_id(),
+        webhook=new_job_id(),
         file=reference_of(key, _FILE),
         blob=reference_of(f"payload/{ACME}/{day}/large", _BODY),
     )
@@ -139,6 +147,10 @@ async def settle_acme(desk: FrontDesk, store: Store, blobs: BlobStore, things: T
     await store.create_backfill(backfill, actor=SECRET)
     calendar = CalendarDraft(name=things.calendar, entries=("12-24",), tenant=ACME)
     await desk.schedules.put_calendar(calendar, actor=SECRET)
+    endpoint = Wanted(url="https://acme.test/", events=(Event.JOB_DEAD,), description=SECRET)
+    secrets = (Secret("whsec_" + "A" * 43 + "="),)
+    webhook = NewWebhook(id=things.webhook, tenant=ACME, wanted=endpoint, secrets=secrets)
+    assert await store.create_webhook(webhook, most=9, actor=SECRET)
     await desk.access.put_tenant(ACME, note=SECRET, actor=SECRET)
     key = KeyDraft(name=things.key, tenant=ACME, scopes=("read",))
     await desk.access.create_key(key, actor=SECRET)
@@ -164,6 +176,7 @@ async def everything_of(desk: FrontDesk, things: Things) -> str:
         await desk.operations.get(things.operation),
         await desk.operations.members(things.operation),
         await desk.access.get_tenant(ACME),
+        await desk.webhooks.get(things.endpoint),
         await desk.access.get_key(things.key),
         [worker for worker in await desk.list_workers() if worker.tenant == ACME],
         [handler for handler in await desk.list_handlers() if handler.tenant == ACME],

@@ -15,6 +15,7 @@ from mainspring.ports.operations import OperationAsk
 from mainspring.ports.schedules import ScheduleFilter
 from mainspring.ports.scheduling import Application, BackfillAsk, CalendarDraft
 from mainspring.ports.store import Lane
+from mainspring.ports.webhooks import WebhookDraft, WebhookEdit
 from mainspring.testing.builders import KIND, claim_ask, log_line, new_session
 from mainspring.testing.clock import BEGINNING
 from tests.tenants.neighbours import ACME, SECRET, SHARED, Things, draft
@@ -56,6 +57,7 @@ CLIENT: Final[Mapping[str, Sequence[Ask]]] = {
     "schedules": [],
     "operations": [],
     "access": [],
+    "webhooks": [],
     "submit": [
         lambda gate, t: gate.submit([Submission(kind="k", kind_is_known=True, tenant=ACME)]),
         lambda gate, t: gate.submit([Submission(kind=f"{SECRET}.work")]),
@@ -276,6 +278,31 @@ ACCESS: Final[Mapping[str, Sequence[Ask]]] = {
         lambda gate, t: gate.list_audit(AuditFilter()),
         lambda gate, t: gate.list_audit(AuditFilter(tenant=ACME)),
     ],
+}
+
+
+#: ``gate`` is the part of webhooks here.
+WEBHOOKS: Final[Mapping[str, Sequence[Ask]]] = {
+    "create": [
+        lambda gate, t: gate.create(
+            WebhookDraft(url="https://eve.test/", events=("job.dead",), tenant=ACME), actor=_EVE
+        ),
+    ],
+    "get": [
+        lambda gate, t: gate.get(t.endpoint),
+        lambda gate, t: gate.get(t.endpoint, tenant=ACME),
+    ],
+    "list": [lambda gate, t: gate.list(), lambda gate, t: gate.list(ACME)],
+    "edit": [
+        lambda gate, t: gate.edit(t.endpoint, WebhookEdit(description="eves"), actor=_EVE),
+    ],
+    "rotate": [lambda gate, t: gate.rotate(t.endpoint, actor=_EVE)],
+    "disable": [lambda gate, t: gate.disable(t.endpoint, actor=_EVE)],
+    "enable": [lambda gate, t: gate.enable(t.endpoint, actor=_EVE)],
+    "delete": [lambda gate, t: gate.delete(t.endpoint, actor=_EVE)],
+    "deliveries": [lambda gate, t: gate.deliveries(t.endpoint)],
+    "redeliver": [lambda gate, t: gate.redeliver(t.dead, actor=_EVE)],
+    "send_test": [lambda gate, t: gate.send_test(t.endpoint, actor=_EVE)],
 }
 
 

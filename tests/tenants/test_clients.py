@@ -20,6 +20,7 @@ from mainspring.ports.operations import OperationAsk, OperationGateway
 from mainspring.ports.schedules import ScheduleFilter
 from mainspring.ports.scheduling import Application, BackfillAsk, CalendarDraft, ScheduleGateway
 from mainspring.ports.store import Store
+from mainspring.ports.webhooks import WebhookGateway
 from mainspring.registry.bound import bound_desk
 from mainspring.registry.desk import FrontDesk
 from mainspring.testing.builders import KIND, claim_ask, log_line, new_session
@@ -37,12 +38,22 @@ from tests.tenants.neighbours import (
     settle_acme,
     settle_bits,
 )
-from tests.tenants.questions import ACCESS, CLIENT, OPERATIONS, SCHEDULES, Ask, methods, numbered
+from tests.tenants.questions import (
+    ACCESS,
+    CLIENT,
+    OPERATIONS,
+    SCHEDULES,
+    WEBHOOKS,
+    Ask,
+    methods,
+    numbered,
+)
 
 _QUESTIONS = numbered(
     dict(CLIENT)
     | {f"schedules.{name}": asks for name, asks in SCHEDULES.items()}
     | {f"operations.{name}": asks for name, asks in OPERATIONS.items()}
+    | {f"webhooks.{name}": asks for name, asks in WEBHOOKS.items()}
     | {f"access.{name}": asks for name, asks in ACCESS.items()}
 )
 #: About the asker's own, by a name; or never answered with anything of anybody.
@@ -65,6 +76,9 @@ _NEVER_TELLING = {
     "schedules.remove_calendar-0",
     "submit-0",
     "submit-1",
+    "webhooks.create-0",
+    # The dead letter is no delivery.
+    "webhooks.redeliver-0",
 }
 #: Not in the database: a reference has the hash of the file in it, so nobody makes one up.
 _WITHOUT_SECOND_WALL = {"read_file-0"}
@@ -88,6 +102,7 @@ def test_there_is_a_question_for_every_method() -> None:
     assert set(SCHEDULES) == methods(ScheduleGateway)
     assert set(OPERATIONS) == methods(OperationGateway)
     assert set(ACCESS) == methods(AccessGateway)
+    assert set(WEBHOOKS) == methods(WebhookGateway)
 
 
 async def test_what_another_tenant_has_is_answered_like_what_does_not_exist(
