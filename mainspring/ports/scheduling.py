@@ -203,7 +203,8 @@ class ScheduleGateway(Protocol):
     ) -> ScheduleView:
         """Make a schedule as drafted; what is not due yet is replaced in the same transaction.
 
-        With a ``version``: only if it is still that one, else ``Conflict``. A pause stays.
+        With a ``version``: only if it is still that one, or as drafted already, else ``Changed``. A
+        pause stays.
         """
         ...
 

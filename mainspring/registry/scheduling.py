@@ -144,10 +144,12 @@ class ScheduleDesk(ScheduleQuestions):
         """Check the draft, then change the schedule if it is not so already."""
         draft = self.settled_draft(draft)
         view = await self.get(schedule, tenant=draft.tenant)
-        draft = msgspec.structs.replace(draft, name=view.name)
-        if version is not None and version != view.version:
-            raise _changed_meanwhile(view.name, version, view.version)
-        return await self.change(view, await self.checked(draft), actor=actor)
+        checked = await self.checked(msgspec.structs.replace(draft, name=view.name))
+        is_another = version is not None and version != view.version
+        # What is so already may be this very change, whose answer was lost.
+        if is_another and (view.spec, view.calendars) != (checked.text, checked.calendars):
+            raise _changed_meanwhile(view.name, version or 0, view.version)
+        return await self.change(view, checked, actor=actor)
 
     async def change(
         self, view: ScheduleView, checked: Checked, *, what: str = "edited", actor: str

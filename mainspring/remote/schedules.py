@@ -15,6 +15,7 @@ from mainspring.domain.schedule import (
     CalendarView,
     FireView,
     Outcome,
+    ScheduleState,
     ScheduleView,
     VersionView,
 )
@@ -212,13 +213,15 @@ class RemoteSchedules:
     ) -> bool:
         """Fire never again; the ledger stays."""
         del actor
-        gone = await self._http.ask(
+        # By its id, under which it can be asked for again when it is gone.
+        view = await self.get(schedule, tenant=tenant)
+        await self._http.ask(
             "DELETE",
-            path_of("schedules", schedule),
+            path_of("schedules", view.schedule_id),
             query={"tenant": tenant, "cancel_running": cancel_live},
             answer=ScheduleChanged,
         )
-        return gone.changed
+        return view.state is not ScheduleState.DELETED
 
     # --- the past -----------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from mainspring.server.http.calls import Answer, Call
 T = TypeVar("T")
 _HASH_CHARACTERS: Final = 16
 _TAG: Final = re.compile(r'\s*(?:W/)?"([^"]*)"\s*(?:,|$)|\s*(\*)\s*$')
+_NUMBER: Final = re.compile(r"[1-9]\d{0,8}", re.ASCII)
 _NOT_MODIFIED: Final = 304
 
 
@@ -55,6 +56,15 @@ def check_version(call: Call, what: str, version: int) -> int | None:
         f"{what} was changed meanwhile: it is at version {version}, and If-Match says {given[:80]}",
         details={"version": version},
     )
+
+
+def version_meant(call: Call) -> int | None:
+    """Return the one version that ``If-Match`` names, if it names just one.
+
+    Whoever is handed it can tell a change that was made already from one that comes too late.
+    """
+    tags = [tag.partition("-")[0] for tag in _tags(call.request.headers.get("if-match", ""))]
+    return int(tags[0]) if len(tags) == 1 and _NUMBER.fullmatch(tags[0]) else None
 
 
 def _is_known(call: Call, tag: str) -> bool:

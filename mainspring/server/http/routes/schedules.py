@@ -30,7 +30,7 @@ from mainspring.domain.schedule import ScheduleState, ScheduleView
 from mainspring.ports.schedules import ScheduleFilter
 from mainspring.ports.scheduling import SKIPPED, Application
 from mainspring.server.http.calls import Answer, Call, Cursor, header_key
-from mainspring.server.http.editing import check_version, with_tag
+from mainspring.server.http.editing import check_version, version_meant, with_tag
 from mainspring.server.http.pointing import pointing, pointing_into_set
 from mainspring.server.http.reading import converted
 from mainspring.server.http.routing import Routes
@@ -287,6 +287,7 @@ async def change_schedule(
     """Change some of a schedule by a JSON merge patch; null makes a member as it is usually."""
     for left in reversed(range(_ROUNDS)):
         view = await found(call, schedule, query.tenant)
+        check_version(call, f"the schedule {view.name}", view.version)
         with converted(ScheduleBody):
             wanted = patched_body(view.name, view.spec, body)
         try:
@@ -444,11 +445,14 @@ async def found(call: Call, schedule: str, tenant: str | None) -> ScheduleView:
 async def _edited(
     call: Call, view: ScheduleView, body: ScheduleBody, *, version: int | None = None
 ) -> Answer[ScheduleDocument]:
-    seen = check_version(call, f"the schedule {view.name}", view.version)
+    if version is None:
+        version = version_meant(call)
+    if version is None:
+        version = check_version(call, f"the schedule {view.name}", view.version)
     draft = schedule_draft(body, view.tenant)
     with pointing():
         edited = await call.gateway.schedules.edit(
-            view.schedule_id, draft, version=version or seen, actor=call.actor
+            view.schedule_id, draft, version=version, actor=call.actor
         )
     return with_tag(call, await looked_at(call, edited, _NEXT), edited.version)
 
