@@ -33,7 +33,7 @@ from mainspring.runtime.child_process import loop_factory
 from mainspring.testing.servers import PostgresServer
 
 _REPOSITORY: Final = Path(__file__).resolve().parents[1]
-_ADDRESS: Final = re.compile(rb"gRPC at (\S+)")
+_ADDRESS: Final = re.compile(rb"gRPC at ([\d.]+:\d+)")
 _QUEUE: Final = "default"
 _BATCH: Final = 250
 _LOOPS: Final = 4
