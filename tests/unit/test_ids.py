@@ -103,3 +103,26 @@ def test_new_ids_are_new_ordered_and_versioned() -> None:
 def test_ids_of_one_millisecond_ascend() -> None:
     made = ids_at(datetime(2027, 1, 1, tzinfo=UTC), 300)
     assert sorted(set(made)) == made
+
+
+@given(
+    st.text(
+        "0123456789ABCDEFGHJKMNPQRSTVWXYZabcilouz_+- \u00b2\u0663\u00e9!", min_size=26, max_size=26
+    )
+)
+def test_reading_is_letter_by_letter(digits: str) -> None:
+    values = {letter: value for value, letter in enumerate(_LETTERS)}
+    values |= {"O": 0, "I": 1, "L": 1}
+    number = 0
+    for letter in digits:
+        value = values.get(letter.upper()) if letter.isascii() else None
+        if value is None:
+            with pytest.raises(InvalidId, match="which no id contains"):
+                ids.parse("job", f"job_{digits}")
+            return
+        number = number << 5 | value
+    if number >> 128:
+        with pytest.raises(InvalidId, match="larger"):
+            ids.parse("job", f"job_{digits}")
+        return
+    assert ids.parse("job", f"job_{digits}") == number.to_bytes(16, "big")

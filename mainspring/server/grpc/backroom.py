@@ -8,9 +8,8 @@ from mainspring.domain.access import Principal
 from mainspring.ports.gateway import ClientGateway, WorkerGateway
 from mainspring.server.doorkeeper import Doorkeeper
 
-#: Seats beyond which the longest unused are given up; the store knows all that they knew.
-_SEATS_MAX: Final = 10_000
-#: Whoever waits for work is heard of more often than this.
+#: Whoever waits for work, or runs some, is heard of more often than this. The store knows all that
+#: a seat knows, so who comes back later gets another one.
 _UNUSED_SECONDS: Final = 90.0
 
 
@@ -80,8 +79,8 @@ class Seats:
             await self._seats.pop(key).gateway.close()
 
     async def trim(self) -> None:
-        """Give up seats that nobody uses, where there are too many."""
-        while len(self._seats) > _SEATS_MAX:
+        """Give up seats that nobody uses any more."""
+        while self._seats:
             key, oldest = next(iter(self._seats.items()))
             if self._monotonic() - oldest.used_at < _UNUSED_SECONDS:
                 return
