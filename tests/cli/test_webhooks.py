@@ -52,7 +52,7 @@ def test_a_test_is_found_among_the_deliveries(mainspring: Commands, made: dict[s
     ("words", "hint"),
     [
         ((URL,), "job.succeeded"),
-        ((URL, "--event", "job.ded"), "did you mean job.dead?"),
+        ((URL, "--event", "job.deed"), "did you mean job.dead?"),
         (("ftp://example.org", "--event", "job.dead"), "https://example.org/path"),
         (("http://10.0.0.1/", "--event", "job.dead"), "MAINSPRING_WEBHOOK_REACH"),
         (("https://a:b@example.org/", "--event", "job.dead"), "https://example.org/path"),

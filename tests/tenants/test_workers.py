@@ -161,7 +161,7 @@ async def test_what_a_bound_worker_leaves_behind_is_judged(
     assert (await desk.get_job(second)).state is JobState.DEAD
 
 
-async def test_the_watermarks_of_one_tenant_are_not_anothers(
+async def test_the_watermarks_of_one_tenant_are_not_those_of_another(
     store: Store, gateway: LocalGateway, clock: SettableClock
 ) -> None:
     workers = [_Worker(bound_gateway(gateway, tenant)) for tenant in (BITS, ACME)]

@@ -281,3 +281,13 @@ async def test_jobs_without_a_unique_key_are_not_in_its_index(
     connection = await connect()
     pages = await connection.fetchval("SELECT pg_relation_size('mainspring.jobs_unique') / 8192")
     assert pages == 1
+
+
+async def test_what_happened_is_found_by_indexes(filled: PostgresStore) -> None:
+    found = list(_nodes(await _generic(filled, load("list_changes"))))
+    assert all("Seq Scan" not in node["Node Type"] for node in found)
+    bounds = {
+        node["Index Name"]: node.get("Index Cond", "") for node in found if "Index Name" in node
+    }
+    assert {"jobs_held", "jobs_pkey"} <= bounds.keys()
+    assert "ended_at >=" in bounds["attempts_default_pkey"]

@@ -27,8 +27,16 @@ MAY_SCAN = {
     "list_live": "a page in the order of the ids",
     "list_final": "a page in the order of the ids",
 }
-#: What they sort is few: what one worker holds, or groups that were counted already.
-MAY_SORT = {"list_groups", "list_held", "list_orphans", "list_overdue", "list_workers"}
+#: What they sort is few: what one worker holds, what happened within seconds, or groups that were
+#: counted already.
+MAY_SORT = {
+    "list_changes",
+    "list_groups",
+    "list_held",
+    "list_orphans",
+    "list_overdue",
+    "list_workers",
+}
 NAMES = sorted(
     entry.name.removesuffix(".sql")
     for entry in files(PACKAGE).joinpath("sql").iterdir()
@@ -117,6 +125,13 @@ def test_no_statement_reads_a_whole_table(
         ("list_orphans", "SEARCH jobs USING INDEX jobs_held (worker_id=?)"),
         ("list_overdue", "USING INDEX jobs_held"),
         ("list_workers", "SEARCH jobs USING INDEX jobs_held (worker_id=?)"),
+        (
+            "list_changes",
+            "SEARCH jobs_history USING INDEX jobs_history_finished (state=? AND finished_at>?)",
+        ),
+        ("list_changes", "SCAN jobs USING INDEX jobs_held"),
+        ("list_changes", "SEARCH jobs USING INDEX sqlite_autoindex_jobs_1 (id>?)"),
+        ("list_changes", "SEARCH closed USING INDEX attempts_ended (ended_at>?)"),
         (
             "list_unsuccessful",
             "SEARCH jobs_history USING INDEX jobs_history_unsuccessful (state=? AND id>? AND id<?)",

@@ -1,15 +1,15 @@
 -- Ended ones without members, and previews that nobody confirmed.
 DELETE FROM mainspring.operations
 WHERE id IN (
-    SELECT old.id
-    FROM mainspring.operations AS old
+    SELECT stale.id
+    FROM mainspring.operations AS stale
     WHERE
-        (old.state = 'previewed' AND old.step_at < :previewed_before::timestamptz)
+        (stale.state = 'previewed' AND stale.step_at < :previewed_before::timestamptz)
         OR (
-            old.ended_at < :before::timestamptz
+            stale.ended_at < :before::timestamptz
             AND NOT EXISTS (
                 SELECT FROM mainspring.operation_jobs AS member
-                WHERE member.operation_id = old.id
+                WHERE member.operation_id = stale.id
             )
         )
     LIMIT :row_limit::integer

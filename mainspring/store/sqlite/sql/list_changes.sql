@@ -29,8 +29,11 @@ FROM (
         closed.ended_at AS at, jobs.id, jobs.attempt, jobs.state, jobs.due_at, jobs.tenant,
         jobs.kind, jobs.queue
     FROM attempts AS closed
-    INNER JOIN jobs ON closed.job_id = jobs.id AND closed.attempt = jobs.attempt
-    WHERE closed.ended_at >= :since
+    CROSS JOIN jobs
+    WHERE
+        closed.ended_at >= :since
+        AND jobs.id = closed.job_id
+        AND jobs.attempt = closed.attempt
 ) AS found
 ORDER BY found.at
 LIMIT :page_size;
