@@ -49,7 +49,8 @@ async def test_the_same_key_names_the_same_schedule(
     first = (await make("k")).json()["id"]
     await front.patch("/schedules/nightly", json={"note": "changed since"})
     clock.advance(timedelta(hours=23))
-    assert (await make('"k"')).json()["id"] == first
+    again = await make('"k"')
+    assert (again.json()["id"], again.headers["idempotency-replayed"]) == (first, "true")
     assert problem(await make("k", when="0 3 * * *"))["code"] == "submission_key_reused"
     assert problem(await make("k", name="other"))["code"] == "submission_key_reused"
     assert problem(await make("l"))["code"] == "schedule_exists"

@@ -102,6 +102,10 @@ def jobs_named(ids: Sequence[str]) -> list[bytes]:
     return list(found)
 
 
+#: Says that nothing was made: the key named what was there already.
+REPLAYED: Final = ("idempotency-replayed", "true")
+
+
 def header_key(call: Call) -> str | None:
     """Return the key under which a request may be sent again."""
     given = call.request.headers.get("idempotency-key")

@@ -29,7 +29,7 @@ from mainspring.domain.names import check_choice, check_range
 from mainspring.domain.schedule import ScheduleState, ScheduleView
 from mainspring.ports.schedules import ScheduleFilter
 from mainspring.ports.scheduling import SKIPPED, Application
-from mainspring.server.http.calls import Answer, Call, Cursor, header_key
+from mainspring.server.http.calls import REPLAYED, Answer, Call, Cursor, header_key
 from mainspring.server.http.editing import check_version, version_meant, with_tag
 from mainspring.server.http.pointing import pointing, pointing_into_set
 from mainspring.server.http.reading import converted
@@ -193,14 +193,19 @@ async def create_schedule(call: Call, body: ScheduleBody) -> Answer[ScheduleDocu
     same schedule.
     """
     draft = schedule_draft(body, call.tenant(body.tenant))
+    key = header_key(call)
+    asked_at = None if key is None else await call.gateway.now()
     with pointing():
-        view = await call.gateway.schedules.create(draft, key=header_key(call), actor=call.actor)
-    return with_tag(
+        view = await call.gateway.schedules.create(draft, key=key, actor=call.actor)
+    answer = with_tag(
         call,
         await looked_at(call, view, _NEXT),
         view.version,
         location=f"/api/v1/schedules/{view.schedule_id}",
     )
+    if asked_at is not None and view.created_at < asked_at:
+        return Answer(answer.document, headers=[*answer.headers, REPLAYED])
+    return answer
 
 
 @routes.add("POST", "/api/v1/schedules/preview", Right.SCHEDULES_READ, errors=_DRAFT_ERRORS)

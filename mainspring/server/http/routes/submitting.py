@@ -14,7 +14,7 @@ from mainspring.domain.errors import (
 )
 from mainspring.domain.ids import show_job
 from mainspring.domain.limits import BULK_BODY_BYTES_MAX
-from mainspring.server.http.calls import Answer, Call, header_key
+from mainspring.server.http.calls import REPLAYED, Answer, Call, header_key
 from mainspring.server.http.forms import (
     cron_of,
     is_plain,
@@ -33,7 +33,6 @@ from mainspring.wire.documents.submissions import (
 )
 
 routes = Routes("Jobs")
-_REPLAYED = ("idempotency-replayed", "true")
 
 
 @routes.add(
@@ -73,7 +72,7 @@ async def submit(call: Call, body: SubmissionBody) -> Answer[SubmittedDocument]:
         document = _as_schedule(document, wanted.due_at, body.timezone)
     headers = [("location", f"/api/v1/jobs/{job_id}")]
     if not accepted.created and not accepted.replaced:
-        headers.append(_REPLAYED)
+        headers.append(REPLAYED)
     return Answer(document, headers=headers)
 
 
