@@ -266,7 +266,7 @@ class ScheduleGateway(Protocol):
     ) -> bytes:
         """Fire once by hand; return the job. Raises ``WouldOverlap`` beside a live one.
 
-        The same ``key`` names the same job for a day at least.
+        The same ``key`` names the same job for an hour at least.
         """
         ...
 

@@ -7,7 +7,7 @@ from typing import Final, Protocol
 
 from mainspring.domain.errors import NaiveDatetime, NotFound
 from mainspring.domain.ids import SCHEDULE, parse, show
-from mainspring.domain.job import DEFAULT_TENANT, JobView
+from mainspring.domain.job import DEFAULT_TENANT
 from mainspring.domain.limits import PAGE_ITEMS_MAX
 from mainspring.domain.names import check_range
 from mainspring.domain.schedule import (
@@ -42,10 +42,6 @@ class SchedulingStore(ScheduleRecords, Protocol):
 
     async def now(self) -> datetime:
         """Return the store's clock."""
-        ...
-
-    async def get_job(self, job_id: bytes) -> JobView | None:
-        """Return a job, or nothing."""
         ...
 
 

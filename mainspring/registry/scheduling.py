@@ -7,7 +7,7 @@ that finds its own change already there changes nothing, so that every change ma
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import chain
-from typing import Final
+from typing import Final, TypeGuard
 
 import msgspec
 
@@ -19,12 +19,14 @@ from mainspring.domain.errors import (
     Changed,
     Conflict,
     InvalidInput,
+    ScheduleExists,
     WouldOverlap,
 )
 from mainspring.domain.job import NewJob
 from mainspring.domain.limits import (
     INLINE_BYTES_MAX,
     INTERVAL_SECONDS_MIN,
+    PAGE_ITEMS_MAX,
     PREPARE_FIRES_MAX,
 )
 from mainspring.domain.names import check_note, check_range
@@ -56,6 +58,8 @@ _HINT: Final = "look at it (mainspring schedules get), then repeat what is missi
 _ROUNDS: Final = 5
 #: From the moment of asking on: where a fire by hand is looked for after an unknown outcome.
 _AROUND_SECONDS: Final = 600
+#: So many pages of the schedules of a day are looked through for what a key named.
+_KEY_PAGES_MAX: Final = 4
 
 
 class ScheduleDesk(ScheduleQuestions):
@@ -89,28 +93,41 @@ class ScheduleDesk(ScheduleQuestions):
     ) -> ScheduleView:
         """Check it, then make it."""
         draft = self.settled_draft(draft)
-        named: bytes | None = None
-        if key is not None:
-            body = repeating.body_of(draft)
-            ids = repeating.ids_of(await self.store.now(), draft.tenant, key, body)
-            for named in ids:
-                if (made := await self._made_under(named, draft.tenant, key)) is not None:
-                    return made
-            named = ids[0]
-        return await self.make(await self.checked(draft), named=named, actor=actor)
+        if key is None:
+            return await self.make(await self.checked(draft), actor=actor)
+        body = repeating.body_of(draft)
+        named = repeating.id_of(await self.store.now(), draft.tenant, key, body)
+        made = await self._made_under(named, draft, key)
+        if made is not None:
+            return made
+        checked = await self.checked(draft)
+        try:
+            return await self.make(checked, named=named, actor=actor)
+        except ScheduleExists:
+            # The same request may have come in twice at once.
+            made = await self._made_under(named, draft, key)
+            if made is None:
+                raise
+            return made
 
-    async def _made_under(self, named: bytes, tenant: str, key: str) -> ScheduleView | None:
+    async def _made_under(
+        self, named: bytes, draft: ScheduleDraft, key: str
+    ) -> ScheduleView | None:
         """Return the schedule that a key named already, or raise when it was another one."""
-        found = await self.store.list_schedules(
-            ScheduleFilter(tenant=tenant, with_deleted=True),
-            limit=1,
-            after=repeating.before(named),
-        )
-        if not found or repeating.lead(found[0].id) != repeating.lead(named):
-            return None
-        if found[0].id != named:
-            raise repeating.reused(key)
-        return found[0]
+        found = await self.store.find_schedule(draft.tenant, draft.name)
+        if found is not None and repeating.is_same(found.id, named, key):
+            return found
+        after = repeating.first_id(await self.store.now() - repeating.DAY)
+        wanted = ScheduleFilter(tenant=draft.tenant, with_deleted=True)
+        for _ in range(_KEY_PAGES_MAX):
+            page = await self.store.list_schedules(wanted, limit=PAGE_ITEMS_MAX, after=after)
+            for view in page:
+                if repeating.is_same(view.id, named, key):
+                    return view
+            if len(page) < PAGE_ITEMS_MAX:
+                break
+            after = page[-1].id
+        return None
 
     async def make(
         self, checked: Checked, *, named: bytes | None = None, actor: str
@@ -276,34 +293,34 @@ class ScheduleDesk(ScheduleQuestions):
         self.check_there(view)
         now = await self.store.now()
         job_id = self.new_id()
-        if key is not None:
-            ids = repeating.ids_of(now, view.schedule_id, key, b"fire")
-            for known in ids:
-                if await self.store.get_job(known) is not None:
-                    return known
-            job_id = ids[0]
         asked_at = int(now.timestamp())
         around = (asked_at - 1, asked_at + _AROUND_SECONDS)
+        if key is not None:
+            job_id = repeating.id_of(now, view.schedule_id, key, b"")
+            around = (asked_at - int(repeating.HOUR.total_seconds()), around[1])
+        known: list[bytes] = []
 
         def judge(standing: Standing) -> Ruling:
-            if any(row.job_id == job_id for row in standing.rows):
+            known[:] = [row.job_id for row in standing.rows if is_it(row.job_id)]
+            if known:
                 # The first try did it, and its answer was lost.
                 return changes.leave(standing, self.new_id)
             ids = chain([job_id], iter(self.new_id, None))
             return changes.fire_now(standing, lambda: next(ids), despite_overlap=despite_overlap)
 
+        def is_it(other: bytes | None) -> TypeGuard[bytes]:
+            if other is None or key is None:
+                return other == job_id
+            return repeating.is_same(other, job_id, key)
+
         async def ask() -> Judged:
             return await self.store.judge_named([view.id], judge, actor=actor, rows=around)
 
-        async def again() -> Judged:
-            judged = await ask()
-            return msgspec.structs.replace(judged, job_ids=(job_id, *judged.job_ids))
-
-        judged = await settled(ask, again, hint=_HINT)
+        judged = await settled(ask, ask, hint=_HINT)
         self.announce(judged)
+        if known:
+            return known[0]
         if job_id not in judged.job_ids:
-            if key is not None and await self.store.get_job(job_id) is not None:
-                return job_id
             raise WouldOverlap(f"a job of the schedule {view.name} began at the same moment")
         return job_id
 
@@ -359,13 +376,11 @@ class ScheduleDesk(ScheduleQuestions):
         named: bytes | None = None
         if key is not None and not dry_run:
             body = msgspec.msgpack.encode(wanted)
-            ids = repeating.ids_of(now, view.schedule_id, key, body)
+            named = repeating.id_of(now, view.schedule_id, key, body)
             for row in await self.store.list_backfills(view.id):
-                if row.id in ids:
+                is_recent = row.created_at > now - repeating.DAY
+                if is_recent and repeating.is_same(row.id, named, key):
                     return backfilling.taken(row)
-                if any(repeating.lead(row.id) == repeating.lead(each) for each in ids):
-                    raise repeating.reused(key)
-            named = ids[0]
         chosen = await backfilling.choose(self.store, view, wanted, now)
         if dry_run or not chosen.fires:
             return chosen.answer(None)

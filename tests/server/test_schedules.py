@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
+from mainspring.domain.ids import created_at, parse_job
 from mainspring.domain.job import HandlerInfo
 from mainspring.ports.store import Store
 from mainspring.testing.clock import SettableClock
@@ -67,6 +68,8 @@ async def test_the_same_key_fires_once_and_backfills_once(
         for _ in range(2)
     ]
     assert fired[0] == fired[1]
+    # Ids stay in the order of time, under a key as well.
+    assert abs(created_at(parse_job(fired[0])) - clock.now()) < timedelta(seconds=1)
     assert (await front.post("/schedules/often/fire")).json()["job_id"] != fired[0]
     now = clock.now()
     wanted = {

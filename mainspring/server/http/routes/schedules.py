@@ -377,7 +377,7 @@ async def fire_schedule(
 ) -> Answer[FiredDocument]:
     """Fire a schedule once by hand; its other fires stay as they are.
 
-    With the header ``Idempotency-Key`` the same request may be sent again for a day: it names the
+    With the header ``Idempotency-Key`` the same request may be sent again for an hour: it names the
     same job.
     """
     view = await found(call, schedule, query.tenant)
