@@ -12,6 +12,19 @@ async def nothing() -> None:
 
 
 @app.job()
+async def bill(  # noqa: PLR0913, PLR0917 - a payload as there are many
+    customer: str,
+    template: str,
+    language: str,
+    amount: float,
+    currency: str,
+    lines: list[dict[str, str | int]],
+    note: str,
+) -> None:
+    """Do nothing with a payload of a usual size."""
+
+
+@app.job()
 async def tell_start() -> float:
     """Return when this began; the clock is the same for all processes of the machine."""
     return monotonic()

@@ -56,6 +56,11 @@ class Product:
             command, check=True, cwd=_REPOSITORY, env=_environment(), capture_output=True
         )
 
+    async def declare(self) -> None:
+        """Write down what the worker can do, as it does when it comes up."""
+        async with mainspring.connect(self._store) as client, self._worker(client):
+            pass
+
     async def insert(self) -> tuple[Throughput, list[str]]:
         """Submit jobs in bulk; return also their ids."""
         count, chunk = self._sizes.jobs, self._sizes.bulk

@@ -1,5 +1,6 @@
 """``mainspring server``: open the doors."""
 
+import asyncio
 import logging
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -18,7 +19,7 @@ _RATE_MAX: Final = 10_000_000
 
 
 @app.command
-async def start(  # noqa: PLR0913 - a command's options are its arguments
+def start(  # noqa: PLR0913 - a command's options are its arguments
     *,
     http: str | None = None,
     grpc: str | None = None,
@@ -65,6 +66,7 @@ async def start(  # noqa: PLR0913 - a command's options are its arguments
     """
     from mainspring.domain.limits import KEY_REQUESTS_PER_SECOND
     from mainspring.runtime.addresses import read_address
+    from mainspring.runtime.child_process import loop_factory
     from mainspring.runtime.node import Duties
     from mainspring.runtime.server_node import Doors, run_server
     from mainspring.runtime.serving import Tls
@@ -96,13 +98,16 @@ async def start(  # noqa: PLR0913 - a command's options are its arguments
             _log.info("gRPC at %s", found.grpc)
         _log.info("store: %s", options.shown_store)
 
-    await run_server(
+    serving = run_server(
         settings,
         doors,
         duties=Duties(maintains=maintenance, fires=scheduler),
         on_open=opened,
         on_stop=lambda: _log.info("stopping"),
     )
+    # Of all commands this one has most to gain from a quick loop.
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        runner.run(serving)
     _log.info("stopped")
     return 0
 
