@@ -75,6 +75,7 @@ from mainspring.wire.documents.submissions import AcceptedBatch, AcceptedDocumen
 if TYPE_CHECKING:
     from mainspring.ports.operations import OperationGateway
     from mainspring.ports.scheduling import ScheduleGateway
+    from mainspring.ports.webhooks import WebhookGateway
 
 #: For how long one request is held back; a wait that goes on asks again.
 _HOLD_SECONDS: Final = 25.0
@@ -101,6 +102,7 @@ class RemoteDesk:
         self._tags: OrderedDict[bytes, tuple[str, JobView]] = OrderedDict()
         self._schedules: ScheduleGateway | None = None
         self._operations: OperationGateway | None = None
+        self._webhooks: WebhookGateway | None = None
 
     @property
     def access(self) -> RemoteAccessDesk:
@@ -111,8 +113,9 @@ class RemoteDesk:
     def schedules(self) -> "ScheduleGateway":
         """Return the part that is about schedules; made when first asked for."""
         if self._schedules is None:
-            part = import_module("mainspring.remote.schedules")
-            self._schedules = part.RemoteSchedules(self._http, new_id=self._new_id)
+            from mainspring.remote.schedules import RemoteSchedules
+
+            self._schedules = RemoteSchedules(self._http, new_id=self._new_id)
         return self._schedules
 
     @property
@@ -122,6 +125,14 @@ class RemoteDesk:
             part = import_module("mainspring.remote.operations")
             self._operations = part.RemoteOperations(self._http, new_id=self._new_id)
         return self._operations
+
+    @property
+    def webhooks(self) -> "WebhookGateway":
+        """Return the part that is about endpoints of webhooks; made when first asked for."""
+        if self._webhooks is None:
+            part = import_module("mainspring.remote.webhooks")
+            self._webhooks = part.RemoteWebhooks(self._http, new_id=self._new_id)
+        return self._webhooks
 
     async def submit(self, wanted: Sequence[Submission]) -> list[Accepted]:
         """Submit all or nothing; each under an id of its own, so that it may be sent again."""

@@ -27,6 +27,7 @@ from mainspring.server.http.lists import is_list, lines, wants_lines, with_link
 from mainspring.server.http.problems import MEDIA_TYPE, headers_of, problem_of
 from mainspring.server.http.reading import BodyReader, QueryReader, check_length, too_large
 from mainspring.server.http.routing import Route, Table
+from mainspring.server.http.whereabouts import point
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -136,13 +137,24 @@ class Application:
         if route.takes_call:
             gateway = self._house.gateway(principal.tenant)
             given["call"] = Call(request, principal, gateway, self._house)
+        try:
+            return await self._answer(receive, ready, given, request), route
+        except MainspringError as error:
+            point(error, route, body)
+            raise
+
+    async def _answer(
+        self, receive: Receive, ready: _Ready, given: dict[str, Any], request: Request
+    ) -> Any:
+        """Return what a route answers, in the form that was asked for."""
+        route = ready.route
         if ready.is_list:
-            if wants_lines(headers):
-                return await lines(route, given, self._encoder), route
-            return with_link(await route.function(**given), request), route
+            if wants_lines(request.headers):
+                return await lines(route, given, self._encoder)
+            return with_link(await route.function(**given), request)
         if route.waits:
-            return await self._held(receive, route.function(**given)), route
-        return await route.function(**given), route
+            return await self._held(receive, route.function(**given))
+        return await route.function(**given)
 
     async def _admitted(
         self, scope: Scope, route: Route, headers: dict[str, str], peer: str
@@ -278,7 +290,9 @@ def _part(name: str, value: str) -> str:
     try:
         return unquote(value, errors="strict")
     except UnicodeDecodeError:
-        raise InvalidInput(f"{name}: it is not percent-encoded UTF-8") from None
+        raise InvalidInput(
+            f"the path cannot be read: {name} is not percent-encoded UTF-8"
+        ) from None
 
 
 def _certificate(scope: Scope) -> str | None:

@@ -84,6 +84,15 @@ class Call(NamedTuple):
         return self.tenant(asked)
 
 
+def job_named(option: str, text: str) -> bytes:
+    """Return the job that an option names, or raise naming the option."""
+    try:
+        return parse_job(text)
+    except InvalidId as error:
+        error.message = f"{option}: {error.message}"
+        raise
+
+
 def jobs_named(ids: Sequence[str]) -> list[bytes]:
     """Return the jobs that a body names, each once; a bad one is pointed at."""
     if len(ids) > NAMED_JOBS_MAX:

@@ -13,12 +13,11 @@ import msgspec
 
 from mainspring.app.durations import milliseconds
 from mainspring.domain.errors import InvalidInput
-from mainspring.domain.ids import parse_job
 from mainspring.domain.job import HandlerInfo
 from mainspring.domain.names import check_choice, priority_of
 from mainspring.ports.gateway import Submission
 from mainspring.ports.scheduling import ScheduleDraft
-from mainspring.server.http.calls import Call
+from mainspring.server.http.calls import Call, job_named
 from mainspring.wire.documents.submissions import DefaultsBody, SubmissionBody
 
 T = TypeVar("T")
@@ -160,7 +159,7 @@ def submission(body: SubmissionBody, call: Call, key: str | None) -> Submission:
         on_duplicate=body.on_duplicate,
         kind_is_known=body.defaults is not None,
         declared=None if body.defaults is None else _declared(kind, body.defaults),
-        id=None if body.id is None else parse_job(body.id),
+        id=None if body.id is None else job_named("id", body.id),
     )
 
 

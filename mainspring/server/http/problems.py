@@ -8,10 +8,8 @@ import msgspec
 
 from mainspring.domain.errors import (
     InvalidInput,
-    InvalidPayload,
     MainspringError,
     MethodNotAllowed,
-    NaiveDatetime,
     Unauthenticated,
     UnknownOption,
 )
@@ -137,9 +135,6 @@ def _fields(error: MainspringError, details: dict[str, Any]) -> Iterator[FieldEr
     if isinstance(pointer, str):
         if pointer.startswith("$"):
             pointer = "/payload" + _where(f"x - at `{pointer}`")[1]
-        elif isinstance(error, InvalidPayload | NaiveDatetime) and "kind" in details:
-            # Of a member of the payload, where its handler's schema says what it is.
-            pointer = "/payload" + pointer.rstrip("/")
         yield FieldError(pointer=pointer, detail=error.message)
     elif isinstance(error, InvalidInput) and option is not None:
         index = details.get("index")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import msgspec
 
-from mainspring.domain.errors import UnknownOption
+from mainspring.domain.errors import InvalidId, UnknownOption
 from mainspring.domain.ids import JOB, parse_job, show
 from mainspring.domain.job import JobFilter
 from mainspring.domain.names import suggestion
@@ -50,9 +50,19 @@ def job_filter(
         created_after=given.created_after,
         created_before=given.created_before,
         groups=frozenset(given.group),
-        id_from=None if given.id_from is None else parse_job(given.id_from),
-        id_before=None if given.id_before is None else parse_job(given.id_before),
+        id_from=_id("id_from", given.id_from),
+        id_before=_id("id_before", given.id_before),
     )
+
+
+def _id(option: str, text: str | None) -> bytes | None:
+    if text is None:
+        return None
+    try:
+        return parse_job(text)
+    except InvalidId as error:
+        error.message = f"{option}: {error.message}"
+        raise
 
 
 def filter_members(wanted: JobFilter) -> dict[str, object]:
@@ -81,7 +91,6 @@ def states_of(words: Iterable[str]) -> frozenset[JobState]:
             raise UnknownOption(
                 f"state: there is no {word[:80]!r}",
                 hint=suggestion(word.lower()[:80], STATE_WORDS),
-                details={"pointer": "?state"},
             )
         found |= states
     return frozenset(found)

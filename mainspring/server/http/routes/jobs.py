@@ -23,7 +23,7 @@ from mainspring.domain.limits import (
 )
 from mainspring.domain.names import check_range
 from mainspring.domain.states import FINAL, JobState
-from mainspring.server.http.calls import Answer, Call, Cursor, jobs_named
+from mainspring.server.http.calls import Answer, Call, Cursor, job_named, jobs_named
 from mainspring.server.http.routing import Routes
 from mainspring.wire.documents.common import Listing
 from mainspring.wire.documents.control import EndsBody, EndsDocument, JobListing
@@ -155,7 +155,8 @@ async def get_job(call: Call, job_id: str, query: JobQuery) -> Answer[JobDocumen
 async def wait_for_ends(call: Call, body: EndsBody) -> EndsDocument:
     """Say which of several jobs have ended, as soon as there are any."""
     raw = jobs_named(body.ids)
-    ended = await call.gateway.wait_for_ends(raw, checked_wait(body.wait_ms)) if raw else []
+    wait_seconds = checked_wait(body.wait_ms)
+    ended = await call.gateway.wait_for_ends(raw, wait_seconds) if raw else []
     return EndsDocument(ended=[show_job(job_id) for job_id in ended])
 
 
@@ -205,7 +206,7 @@ async def page_of_jobs(call: Call, query: JobsQuery) -> tuple[Page, Cursor]:
         raise InvalidInput("before: cursor says the same", hint="give one of them")
     before = _place(cursor.read(query.cursor))
     if query.before is not None:
-        before = parse_job(query.before)
+        before = job_named("before", query.before)
     wanted = job_filter(query, tenant, states)
     if query.q is None:
         return await call.gateway.list_jobs(wanted, limit=query.limit, before=before), cursor
