@@ -73,11 +73,15 @@ class Line:
         _, many_in, many_out = METHODS[path]
         raws = [item if isinstance(item, bytes) else item.SerializeToString() for item in sent]
         options: dict[str, Any] = {"timeout": seconds, "metadata": self.metadata}
-        try:
-            await self._send(path, raws, options, many_in=many_in, many_out=many_out)
-        except grpc.aio.AioRpcError as error:
-            return Refusal(error)
-        return None
+        while True:
+            try:
+                await self._send(path, raws, options, many_in=many_in, many_out=many_out)
+            except grpc.aio.AioRpcError as error:
+                # The library's own word for: the server ended this while I was still sending.
+                if many_in and error.details() == "Internal error from Core":
+                    continue
+                return Refusal(error)
+            return None
 
     async def _send(
         self,
