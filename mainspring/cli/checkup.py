@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as version_of
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
@@ -15,18 +15,18 @@ from mainspring.cli.options import without_password
 from mainspring.cli.schedule_checkup import SCHEDULE_CHECKS, ScheduleFacts, ask_schedules
 from mainspring.cli.text import count_of, rough, span
 from mainspring.domain.errors import MainspringError
-from mainspring.domain.job import JobFilter, QueueView, WorkerView
+from mainspring.domain.job import JobFilter, Page, QueueView, WorkerView
 from mainspring.domain.limits import PAGE_ITEMS_MAX
 from mainspring.domain.states import CLAIMABLE
 from mainspring.ports.clock import monotonic, utc_now
 from mainspring.ports.entropy import new_job_id
-from mainspring.ports.store import Diagnosis, SchemaStatus, Store
+from mainspring.ports.store import Diagnosis, SchemaStatus
 from mainspring.runtime.assemble import open_blobs, open_store, refuse_missing_file
 from mainspring.runtime.setting_table import Settings
 from mainspring.runtime.settings import blob_address, sqlite_path
 
 _MIB: Final = 1_048_576
-_LATENCY_MS_MAX: Final = 50.0
+LATENCY_MS_MAX: Final = 50.0
 _SKEW_SECONDS_MAX: Final = 1.0
 _DISK_BYTES_MIN: Final = 1_024 * _MIB
 _WAL_BYTES_MAX: Final = 256 * _MIB
@@ -37,6 +37,22 @@ _LEASE_LATE: Final = timedelta(seconds=5)
 _ZONES_AGE_YEARS_MAX: Final = 1
 _LOOK_PAGES: Final = 4
 _ASKS: Final = 3
+
+
+class HasClock(Protocol):
+    """A store, or a gateway."""
+
+    async def now(self) -> datetime:
+        """Return the clock that judges what is due."""
+        ...
+
+
+class HasJobs(Protocol):
+    """A store, or a gateway."""
+
+    async def list_jobs(self, wanted: JobFilter, *, limit: int, before: bytes | None) -> Page:
+        """Return a page of jobs."""
+        ...
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -107,7 +123,7 @@ async def _ask_store(settings: Settings) -> StoreFacts:
     try:
         schema = await store.schema_status()
         diagnosis = await store.diagnose()
-        latency_ms, skew, now = await _ask_clock(store)
+        latency_ms, skew, now = await ask_clock(store)
         if schema.pending or schema.too_new:
             return StoreFacts(
                 schema=schema, diagnosis=diagnosis, latency_ms=latency_ms, skew=skew, now=now
@@ -120,14 +136,14 @@ async def _ask_store(settings: Settings) -> StoreFacts:
             now=now,
             queues=await store.list_queues(),
             workers=await store.list_workers(),
-            waiting_kinds=await _waiting_kinds(store),
+            waiting_kinds=await ask_waiting_kinds(store),
             schedules=await ask_schedules(store, now),
         )
     finally:
         await store.close()
 
 
-async def _ask_clock(store: Store) -> tuple[float, timedelta, datetime]:
+async def ask_clock(store: HasClock) -> tuple[float, timedelta, datetime]:
     """Return the shortest answer in milliseconds, and by how much the clocks differ then."""
     best: tuple[float, timedelta, datetime] | None = None
     for _ in range(_ASKS):
@@ -141,7 +157,7 @@ async def _ask_clock(store: Store) -> tuple[float, timedelta, datetime]:
     return best
 
 
-async def _waiting_kinds(store: Store) -> frozenset[str]:
+async def ask_waiting_kinds(store: HasJobs) -> frozenset[str]:
     """Return the kinds of jobs that wait, of the newest few thousand."""
     kinds: set[str] = set()
     before: bytes | None = None
@@ -212,6 +228,17 @@ def judge(facts: Facts) -> list[Finding]:
     return [*_of_store(facts), *_of_machine(facts)]
 
 
+def judge_served(store: StoreFacts) -> Iterator[Finding]:
+    """Return what the checks make of a store that a server tells of; the rest is the server's."""
+    for name, check in _STORE_CHECKS.items():
+        if name in _SERVED:
+            yield _named(name, check(store))
+        else:
+            yield Finding(name, "skip", _ELSEWHERE)
+    for name in SCHEDULE_CHECKS:
+        yield Finding(name, "skip", _ELSEWHERE)
+
+
 def _of_store(facts: Facts) -> Iterator[Finding]:
     store = facts.store
     if store is None:
@@ -239,7 +266,7 @@ def _named(name: str, found: tuple[str, str, str]) -> Finding:
 
 def _reached(store: StoreFacts, address: str) -> Finding:
     answered = f"{store.diagnosis.product} at {address} answers in {span(store.latency_ms)}"
-    if store.latency_ms > _LATENCY_MS_MAX:
+    if store.latency_ms > LATENCY_MS_MAX:
         hint = "move closer to it: every claim and finish waits for it"
         return Finding("store", "warn", answered, hint)
     return Finding("store", "ok", answered)
@@ -385,6 +412,11 @@ _STORE_CHECKS: Final[dict[str, Callable[[StoreFacts], Judged]]] = {
     "connections": _connections,
     "tenants": _tenants,
 }
+
+
+#: What a server can be asked about.
+_SERVED: Final = frozenset({"clock", "queues", "handlers", "leases", "versions"})
+_ELSEWHERE: Final = "asked where the store itself is"
 
 
 def _of_machine(facts: Facts) -> Iterator[Finding]:

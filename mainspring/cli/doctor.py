@@ -8,9 +8,11 @@ import msgspec
 from mainspring.cli.checkup import Facts, Finding, gather, judge
 from mainspring.cli.options import Given, Options
 from mainspring.cli.output import out, show_list, tell
+from mainspring.cli.server_checkup import examine_server
 from mainspring.cli.tables import Cell, Column
 from mainspring.cli.text import count_of, printable, styled
 from mainspring.domain.errors import MainspringError
+from mainspring.runtime.assemble import is_rest
 from mainspring.runtime.settings import unknown_variables
 
 _FINDINGS: Final = 8
@@ -59,6 +61,8 @@ async def _examine(options: Options) -> list[Finding]:
     files = [file.place for file in (layers.project, layers.user) if file is not None]
     places = ", ".join(files) if files else "no file; defaults and environment"
     found = Finding("config", "ok", places)
+    if is_rest(settings.store_url):
+        return [found, *await examine_server(settings)]
     facts: Facts = await gather(settings)
     return [found, *judge(facts)]
 

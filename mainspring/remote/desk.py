@@ -105,6 +105,11 @@ class RemoteDesk:
         self._webhooks: WebhookGateway | None = None
 
     @property
+    def is_in_the_open(self) -> bool:
+        """Tell whether a key travels where others may read it."""
+        return self._http.is_in_the_open
+
+    @property
     def access(self) -> RemoteAccessDesk:
         """Return the part that is about keys, tenants and the audit."""
         return RemoteAccessDesk(self._http)
