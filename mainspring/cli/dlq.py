@@ -38,7 +38,7 @@ from mainspring.cli.output import (
     tell,
 )
 from mainspring.cli.payloads import members, merged, payload_of
-from mainspring.cli.records import attempt_record, error_of, group_record, job_record
+from mainspring.cli.records import attempt_record, group_record, job_record
 from mainspring.cli.tables import Column
 from mainspring.cli.text import count_of, rough
 from mainspring.cli.watching import ProgressLine, ended_badly, wait_for_all, watch
@@ -48,6 +48,7 @@ from mainspring.domain.job import JobView
 from mainspring.domain.states import JobState
 from mainspring.ports.clock import utc_now
 from mainspring.ports.gateway import ClientGateway
+from mainspring.wire.documents.common import error_of
 
 app: Final = App(
     name="dlq",

@@ -9,7 +9,7 @@ import msgspec
 from mainspring.cli.fires import Fired, fire_facts, fire_of, fire_record
 from mainspring.cli.options import Options
 from mainspring.cli.output import out, show_one, show_table
-from mainspring.cli.records import attempt_record, error_of, job_record, milliseconds_between
+from mainspring.cli.records import attempt_record, job_record
 from mainspring.cli.tables import Cell, Column
 from mainspring.cli.text import (
     absolute,
@@ -27,6 +27,8 @@ from mainspring.domain.job import AttemptView, FailureGroup, JobView, Priority
 from mainspring.domain.states import FINAL, JobState
 from mainspring.ports.clock import utc_now
 from mainspring.ports.gateway import ClientGateway
+from mainspring.wire.documents.common import error_of
+from mainspring.wire.documents.jobs import milliseconds_between
 
 _NOTE_FROM_WIDTH: Final = 100
 

@@ -16,7 +16,6 @@ from mainspring.cli.guide import Guide, program
 from mainspring.cli.job_tables import note
 from mainspring.cli.options import Options
 from mainspring.cli.output import out
-from mainspring.cli.records import milliseconds_between
 from mainspring.cli.tables import terminal_width
 from mainspring.cli.text import count_of, cut, printable, span, state_style, styled, width_of
 from mainspring.cli.watching import attempt_text, is_behind, progress_text
@@ -29,6 +28,7 @@ from mainspring.ports.gateway import ClientGateway
 from mainspring.runtime.assemble import open_client_gateway
 from mainspring.runtime.loop import wait_unless
 from mainspring.runtime.setting_table import Settings
+from mainspring.wire.documents.jobs import milliseconds_between
 
 _LOOK_SECONDS: Final = 0.1
 _IDLE_SECONDS: Final = 0.25

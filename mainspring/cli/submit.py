@@ -14,7 +14,7 @@ from mainspring.cli.options import FLAG, VALUE, Given, Options
 from mainspring.cli.output import out, show_one, tell, tell_dry_run
 from mainspring.cli.payloads import payload_of
 from mainspring.cli.picking import check_columns
-from mainspring.cli.records import job_record, raw_json
+from mainspring.cli.records import job_record
 from mainspring.cli.text import printable
 from mainspring.cli.watching import ended_badly, watch
 from mainspring.domain.errors import InvalidInput
@@ -24,6 +24,7 @@ from mainspring.domain.names import suggestion
 from mainspring.domain.payload import check
 from mainspring.domain.states import JobState
 from mainspring.ports.gateway import Accepted, ClientGateway, Submission
+from mainspring.wire.documents.common import raw_json
 
 WAIT: Final = Group("Waiting", sort_key=50)
 

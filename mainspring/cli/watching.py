@@ -9,7 +9,6 @@ from typing import Final
 
 from mainspring.cli.options import Options, wants_color
 from mainspring.cli.output import tell
-from mainspring.cli.records import error_of, milliseconds_between
 from mainspring.cli.text import (
     absolute,
     count_of,
@@ -27,6 +26,8 @@ from mainspring.domain.outcome import LogLine
 from mainspring.domain.states import FINAL, AttemptState, JobState
 from mainspring.ports.clock import monotonic
 from mainspring.ports.gateway import ClientGateway
+from mainspring.wire.documents.common import error_of
+from mainspring.wire.documents.jobs import milliseconds_between
 
 _ASK_SECONDS: Final = 5.0
 _FOLLOW_SECONDS: Final = 0.2
