@@ -1,6 +1,9 @@
 """Commands against a server's address: what they say is what they say of a store."""
 
+import re
+import shlex
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -28,6 +31,11 @@ def far(
         yield call
 
 
+def timeless(text: str) -> str:
+    """What was shown, but for how long ago and how soon: time goes on between two commands."""
+    return " ".join(re.sub(r"\b\d+(\.\d+)? ?(ms|[smhd])\b", "T", text).replace("T T", "T").split())
+
+
 @pytest.mark.parametrize("output", ["table", "json", "jsonl", "yaml", "csv", "name"])
 def test_what_is_shown_is_the_same(here: Here, far: Here, output: str) -> None:
     name = far("submit", "greet", "name=Ada", "--delay", "1h", "-o", "name", expect=0).out.strip()
@@ -47,7 +55,7 @@ def test_what_is_shown_is_the_same(here: Here, far: Here, output: str) -> None:
         ["calendars", "ls"],
     ):
         near, remote = here(*words, "-o", output), far(*words, "-o", output)
-        assert (remote.code, remote.out) == (near.code, near.out), words
+        assert (remote.code, timeless(remote.out)) == (near.code, timeless(near.out)), words
         assert near.code == 0
 
 
@@ -112,3 +120,19 @@ def test_the_doctor_looks_at_the_server(here: Here, far: Here) -> None:
     down = {item["check"]: item for item in done.json()}
     assert down["server"]["status"] == "fail"
     assert "cannot be reached" in down["server"]["what"]
+
+
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "remote.md"
+
+
+def test_the_guide_is_as_written(
+    mainspring: Commands, far: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = GUIDE.read_text(encoding="utf-8")
+    (commands,) = re.findall(r"```bash\n(.*?)```", text, re.DOTALL)
+    for line in commands.splitlines():
+        far(*shlex.split(line)[1:], expect=0)
+    (snippet,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    with serving_apart(f"sqlite:///{mainspring.store}") as url:
+        monkeypatch.setenv("MAINSPRING_STORE", url)
+        exec(compile(snippet, str(GUIDE), "exec"), {})
