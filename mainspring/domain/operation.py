@@ -18,8 +18,11 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from mainspring.domain.errors import InvalidInput
 from mainspring.domain.ids import OPERATION, show
 from mainspring.domain.job import JobFilter, JobView
+from mainspring.domain.limits import OPERATION_JOBS_MAX
+from mainspring.domain.names import check_flag, check_note, check_range, check_rate
 from mainspring.domain.search import Query, parse
 from mainspring.domain.states import FINAL, LIVE, JobState
 
@@ -110,6 +113,20 @@ class OperationOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     force: bool = False
     #: For ``replay``: what replaces the payload, as JSON text.
     payload: str | None = None
+
+
+def check_options(action: str, options: OperationOptions) -> None:
+    """Raise what is wrong with how an action is to be carried out, but for the payload itself."""
+    check_rate("rate", options.rate)
+    check_note("reason", options.reason)
+    check_flag("force", options.force)
+    if options.limit is not None:
+        check_range("limit", options.limit, 1, OPERATION_JOBS_MAX)
+    if options.canary is not None:
+        check_range("canary", options.canary, 1, OPERATION_JOBS_MAX)
+    for option, only_of in (("payload", "replay"), ("force", "cancel"), ("reason", "cancel")):
+        if getattr(options, option) and action != only_of:
+            raise InvalidInput(f"{option}: it is for {only_of}, not for {action}")
 
 
 class OperationProgress(msgspec.Struct, frozen=True, kw_only=True):

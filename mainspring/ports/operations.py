@@ -206,9 +206,18 @@ class OperationGateway(Protocol):
         ...
 
     async def start(
-        self, ask: OperationAsk, *, operation_id: bytes | None = None, actor: str
+        self,
+        ask: OperationAsk,
+        *,
+        operation_id: bytes | None = None,
+        key: str | None = None,
+        actor: str,
     ) -> OperationView:
-        """Begin an operation. With the id of an earlier call that one is answered."""
+        """Begin an operation. With the id of an earlier call that one is answered.
+
+        ``key`` names an operation for a day in place of an id: asked again, the same one is
+        answered; ``SubmissionKeyReused`` if something else was asked for under it.
+        """
         ...
 
     async def confirm(

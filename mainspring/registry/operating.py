@@ -18,21 +18,19 @@ from mainspring.domain.limits import (
 )
 from mainspring.domain.names import (
     check_choice,
-    check_flag,
     check_name,
     check_note,
     check_range,
-    check_rate,
 )
 from mainspring.domain.operation import (
     ELIGIBLE,
     MemberView,
-    OperationOptions,
     OperationProgress,
     OperationState,
     OperationView,
     Outcome,
     Selection,
+    check_options,
 )
 from mainspring.domain.payload import check
 from mainspring.domain.search import Query, parse
@@ -44,6 +42,7 @@ from mainspring.ports.operations import (
     OperationAsk,
     OperationPreview,
 )
+from mainspring.registry import repeating
 from mainspring.registry.finding import FindingStore, refuse_everything, scan
 from mainspring.registry.validate import check_schema
 from mainspring.registry.walls import refuse_other
@@ -104,12 +103,42 @@ class OperationDesk:
         return OperationPreview(view, dict(states), refused, tuple(found[:_SAMPLE_JOBS]))
 
     async def start(
-        self, ask: OperationAsk, *, operation_id: bytes | None = None, actor: str
+        self,
+        ask: OperationAsk,
+        *,
+        operation_id: bytes | None = None,
+        key: str | None = None,
+        actor: str,
     ) -> OperationView:
         """Keep it as running; a small set is frozen at once."""
+        if key is not None:
+            operation_id, made = await self._under(key, ask)
+            if made is not None:
+                return made
         _, new = await self._new(ask, operation_id, OperationState.RUNNING)
         view = await self._create(new, actor)
         return await self._frozen(view)
+
+    async def _under(self, key: str, ask: OperationAsk) -> tuple[bytes, OperationView | None]:
+        """Return the id that a key names, and what it named already if there is such."""
+        tenant = self._tenant_of(ask.tenant)
+        body = msgspec.msgpack.encode(msgspec.structs.replace(ask, tenant=tenant))
+        now = await self._store.now()
+        named = repeating.id_of(now, f"operations of {tenant or '*'}", key, body)
+        first = repeating.first_id(now - repeating.DAY)
+        before: bytes | None = None
+        while True:
+            page = await self._store.list_operations(
+                tenant=tenant, limit=PAGE_ITEMS_MAX, before=before
+            )
+            for view in page:
+                if view.id < first:
+                    return named, None
+                if view.tenant == tenant and repeating.is_same(view.id, named, key):
+                    return named, view
+            if len(page) < PAGE_ITEMS_MAX:
+                return named, None
+            before = page[-1].id
 
     async def confirm(
         self, operation_id: bytes, *, tenant: str | None = None, actor: str
@@ -127,7 +156,7 @@ class OperationDesk:
         action = check_choice("action", ask.action, tuple(ELIGIBLE))
         refuse_everything(ask.query)
         tenant = self._tenant_of(ask.tenant)
-        _check_options(action, ask.options)
+        check_options(action, ask.options)
         now = await self._store.now()
         until = ask.until or now
         if until.tzinfo is None or until > now:
@@ -337,19 +366,6 @@ class OperationDesk:
             )
         self._store.wakeups.announce({TOPIC})
         return turned
-
-
-def _check_options(action: str, options: OperationOptions) -> None:
-    check_rate("rate", options.rate)
-    check_note("reason", options.reason)
-    check_flag("force", options.force)
-    if options.limit is not None:
-        check_range("limit", options.limit, 1, OPERATION_JOBS_MAX)
-    if options.canary is not None:
-        check_range("canary", options.canary, 1, OPERATION_JOBS_MAX)
-    for option, only_of in (("payload", "replay"), ("force", "cancel"), ("reason", "cancel")):
-        if getattr(options, option) and action != only_of:
-            raise InvalidInput(f"{option}: it is for {only_of}, not for {action}")
 
 
 def _raise_missing(operation_id: bytes) -> NoReturn:

@@ -1,6 +1,5 @@
 """The client's door to a server: ``ClientGateway`` over REST."""
 
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from importlib import import_module
@@ -36,6 +35,7 @@ from mainspring.ports.gateway import Accepted, Bulk, Operation, Replayed, Submis
 from mainspring.ports.store import CancelResult
 from mainspring.remote.access import RemoteAccessDesk
 from mainspring.remote.http import Parameter, RemoteHttp, path_of
+from mainspring.remote.seen import Seen
 from mainspring.wire.documents.common import Listing
 from mainspring.wire.documents.control import (
     ACTIONS,
@@ -43,7 +43,7 @@ from mainspring.wire.documents.control import (
     ChangedListing,
     EndsDocument,
     JobListing,
-    OperationDocument,
+    OperatedDocument,
     PurgedDocument,
     ReplayedDocument,
     cancel_result,
@@ -81,7 +81,6 @@ if TYPE_CHECKING:
 _HOLD_SECONDS: Final = 25.0
 _DEFAULTS: Final = DefaultsBody.__struct_fields__
 _OPERATE_SECONDS_MAX: Final = 86_400.0
-_TAGS_MAX: Final = 1_000
 _MILLISECONDS: Final = 1_000
 _NOT_MODIFIED: Final = 304
 #: How long one of several long lists is waited for before the next is looked at.
@@ -98,8 +97,7 @@ class RemoteDesk:
         """Ask through ``http``; name new jobs with ``new_id``."""
         self._http = http
         self._new_id = new_id
-        #: What was last seen of jobs that are waited for, with the server's tag of it.
-        self._tags: OrderedDict[bytes, tuple[str, JobView]] = OrderedDict()
+        self._seen = Seen[JobView]()
         self._schedules: ScheduleGateway | None = None
         self._operations: OperationGateway | None = None
         self._webhooks: WebhookGateway | None = None
@@ -173,7 +171,9 @@ class RemoteDesk:
 
     async def get_job(self, job_id: bytes) -> JobView:
         """Return a job."""
-        return await self._look(job_id, {}, 0)
+        found = await self._look(job_id, {}, 0)
+        assert found is not None, "nothing was said of what is known"
+        return found
 
     async def list_jobs(self, wanted: JobFilter, *, limit: int, before: bytes | None) -> Page:
         """Return a page of jobs, newest first."""
@@ -195,7 +195,7 @@ class RemoteDesk:
             "POST",
             path_of("jobs", "operate"),
             body=body,
-            answer=OperationDocument,
+            answer=OperatedDocument,
             wait_seconds=seconds,
         )
         return operation(found)
@@ -242,11 +242,11 @@ class RemoteDesk:
         until = monotonic() + timeout_seconds
         while True:
             left = until - monotonic()
-            tag, known = self._tags.get(job_id, ("", None))
-            is_known = seen is not None and known == seen
-            hold_seconds = min(max(left, 0.0), _HOLD_SECONDS) if is_known else 0.0
-            headers = {"If-None-Match": tag} if is_known else {}
-            found = await self._look(job_id, headers, hold_seconds)
+            tag = self._seen.tag(job_id, seen)
+            hold_seconds = 0.0 if tag is None else min(max(left, 0.0), _HOLD_SECONDS)
+            headers = {} if tag is None else {"If-None-Match": tag}
+            found = await self._look(job_id, headers, hold_seconds) or seen
+            assert found is not None, "nothing new comes after something that was seen"
             if found != seen or found.state in FINAL or until <= monotonic():
                 return found
 
@@ -398,8 +398,8 @@ class RemoteDesk:
 
     async def _look(
         self, job_id: bytes, headers: Mapping[str, str], hold_seconds: float
-    ) -> JobView:
-        """Return a job, remembering the server's tag of what it looked like."""
+    ) -> JobView | None:
+        """Return a job, remembering the server's tag of it; ``None``: it is as the headers say."""
         wait_ms = int(hold_seconds * _MILLISECONDS)
         answer = await self._http.fetch(
             "GET",
@@ -409,12 +409,9 @@ class RemoteDesk:
             wait_seconds=hold_seconds,
         )
         if answer.status == _NOT_MODIFIED:
-            return self._tags[job_id][1]
+            return None
         found = job_view(self._http.read(answer, JobDocument))
-        self._tags[job_id] = (answer.headers.get("etag", ""), found)
-        self._tags.move_to_end(job_id)
-        if len(self._tags) > _TAGS_MAX:
-            self._tags.popitem(last=False)
+        self._seen.keep(job_id, answer.headers.get("etag", ""), found)
         return found
 
     async def _page(self, query: Mapping[str, Parameter], limit: int, before: bytes | None) -> Page:

@@ -52,10 +52,10 @@ def made(new: NewOperation, actor: str, now: datetime) -> OperationView:
         state=new.state,
         progress=new.progress,
         created_at=now,
-        created_by=actor,
+        created_by=str(actor),
         started_at=now if new.state is OperationState.RUNNING else None,
         turned_at=now,
-        turned_by=actor,
+        turned_by=str(actor),
     )
 
 
@@ -71,7 +71,7 @@ def turned(
         reason=reason,
         version=view.version + 1,
         turned_at=now,
-        turned_by=actor,
+        turned_by=str(actor),
         started_at=now if starts else view.started_at,
         ended_at=now if ends else None,
     )

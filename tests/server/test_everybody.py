@@ -15,6 +15,7 @@ from mainspring.domain.errors import Unauthenticated
 from mainspring.domain.ids import BACKFILL, OPERATION, SCHEDULE, WEBHOOK, WORKER, show, show_job
 from mainspring.ports.entropy import new_job_id
 from mainspring.ports.gateway import Submission
+from mainspring.ports.operations import OperationAsk
 from mainspring.ports.scheduling import CalendarDraft, ScheduleDraft
 from mainspring.ports.store import Store
 from mainspring.registry.desk import FrontDesk
@@ -26,6 +27,7 @@ from mainspring.testing.conformance.steps import claim, open_worker
 from mainspring.wire.documents.calendars import CalendarBody
 from mainspring.wire.documents.definitions import ScheduleBody
 from mainspring.wire.documents.ledger import BackfillBody
+from mainspring.wire.documents.operations import OperationBody, StartBody
 from tests.loopback import serving
 
 #: Whoever knows none of these keys is nobody.
@@ -102,6 +104,8 @@ async def call(
 BODIES: dict[Any, dict[str, Any]] = {
     ScheduleBody: {"name": "nightly", "kind": "nobodys", "when": "@daily"},
     CalendarBody: {"entries": ["2027-01-01"]},
+    OperationBody: {"action": "cancel", "query": "kind:nobodys"},
+    StartBody: {"action": "cancel", "query": "kind:nobodys"},
     BackfillBody: {"from_at": "2027-01-01T00:00:00Z", "until_at": "2027-01-02T00:00:00Z"},
 }
 #: Ids and names that nothing has, by the name of a part of a path.
@@ -158,11 +162,15 @@ async def ours(desk: FrontDesk, store: Store) -> dict[str, str]:
     await desk.schedules.put_calendar(
         CalendarDraft(name="holidays", entries=("2027-01-01",), tenant="acme"), actor="me"
     )
+    operation = await desk.operations.start(
+        OperationAsk(action="cancel", query="kind:acme.other", tenant="acme"), actor="me"
+    )
     worker = await open_worker(store, queues={"acme-only": 1}, kinds=("acme.work",))
     await claim(store, worker, kinds=("acme.work",), lanes=lanes({"acme-only": 1}))
     return NOBODYS | {
         "job_id": show_job(job.job_id),
         "schedule": schedule.schedule_id,
+        "operation_id": operation.operation_id,
         "calendar": "holidays",
         "queue": "acme-only",
         "worker_id": show(WORKER, worker),

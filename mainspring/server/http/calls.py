@@ -9,7 +9,7 @@ import msgspec
 
 from mainspring.domain.access import Actor, Principal
 from mainspring.domain.errors import InvalidCursor, InvalidId, LimitReached
-from mainspring.domain.ids import parse_job
+from mainspring.domain.ids import ID_BYTES, parse_job
 from mainspring.domain.job import DEFAULT_TENANT
 from mainspring.domain.limits import NAMED_JOBS_MAX
 from mainspring.domain.names import check_key
@@ -170,3 +170,10 @@ class Cursor:
         if raw[:_FINGERPRINT_BYTES] != self._fingerprint:
             raise InvalidCursor("cursor: it continues another question")
         return raw[_FINGERPRINT_BYTES:]
+
+    def read_id(self, text: str | None) -> bytes | None:
+        """Return the position of a list that goes by ids, or raise ``InvalidCursor``."""
+        position = self.read(text)
+        if position is not None and len(position) != ID_BYTES:
+            raise InvalidCursor("cursor: it is no cursor of ours")
+        return position

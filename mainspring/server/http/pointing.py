@@ -1,4 +1,4 @@
-"""Errors about schedules point at the member that the sender wrote."""
+"""Errors point at the member that the sender wrote, under whatever name."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +20,16 @@ _CALLED: Final = {
     "kind": ("kind", "job_type", "type", "job_name", "name"),
     "name": ("name", "job_name"),
 }
+
+
+@contextmanager
+def pointing_at(pointer: str, kind: type[InvalidInput] = InvalidInput) -> Iterator[None]:
+    """Let errors of a kind point at one member, or with ``?`` at a parameter."""
+    try:
+        yield
+    except kind as error:
+        error.details.setdefault("pointer", pointer)
+        raise
 
 
 @contextmanager

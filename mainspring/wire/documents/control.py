@@ -129,7 +129,7 @@ class ReplayedDocument(msgspec.Struct, frozen=True, kw_only=True):
     changed: list[str]
 
 
-class OperationDocument(msgspec.Struct, frozen=True, kw_only=True):
+class OperatedDocument(msgspec.Struct, frozen=True, kw_only=True):
     """What an action on a search is about, and what it did."""
 
     action: str
@@ -199,9 +199,9 @@ def bulk(body: OperateBody) -> Bulk:
     )
 
 
-def operation_document(found: Operation) -> OperationDocument:
+def operated_document(found: Operation) -> OperatedDocument:
     """Return an operation as it is shown."""
-    return OperationDocument(
+    return OperatedDocument(
         action=found.action,
         query=found.query,
         until=found.until,
@@ -214,7 +214,7 @@ def operation_document(found: Operation) -> OperationDocument:
     )
 
 
-def operation(found: OperationDocument) -> Operation:
+def operation(found: OperatedDocument) -> Operation:
     """Read an operation back."""
     return Operation(
         action=found.action,

@@ -16,18 +16,19 @@ from mainspring.wire.documents.control import (
     ChangedListing,
     IdsBody,
     OperateBody,
-    OperationDocument,
+    OperatedDocument,
     PurgedDocument,
     ReplayBody,
     ReplayManyBody,
     bulk,
     changed_document,
-    operation_document,
+    operated_document,
 )
 
 routes = Routes("Jobs")
 _WAITING = frozenset({JobState.SCHEDULED, JobState.RETRYING, JobState.READY})
-_ACTION_RIGHTS = {
+#: What each bulk action asks for.
+ACTION_RIGHTS = {
     "cancel": Right.JOBS_CANCEL,
     "retry": Right.JOBS_RETRY,
     "replay": Right.JOBS_RETRY,
@@ -182,15 +183,15 @@ async def purge_jobs(call: Call, body: IdsBody) -> PurgedDocument:
 
 
 @routes.add("POST", "/api/v1/jobs/operate", Right.JOBS_READ, errors=(InvalidQuery,))
-async def operate(call: Call, body: OperateBody) -> OperationDocument:
+async def operate(call: Call, body: OperateBody) -> OperatedDocument:
     """Do something with everything that a search finds, oldest first.
 
     With ``dry_run`` it is only said with what; pass ``until`` of that answer to mean the same set.
     """
     if not body.dry_run:
-        call.principal.insist(_ACTION_RIGHTS[body.action])
+        call.principal.insist(ACTION_RIGHTS[body.action])
     found = await call.gateway.operate(bulk(body), dry_run=body.dry_run, actor=call.actor)
-    return operation_document(found)
+    return operated_document(found)
 
 
 def _changed(raw: list[bytes]) -> ChangedIds:

@@ -13,7 +13,7 @@ from mainspring.domain.errors import (
     InvalidQuery,
     NotFound,
 )
-from mainspring.domain.ids import ID_BYTES, parse_job, show_job
+from mainspring.domain.ids import parse_job, show_job
 from mainspring.domain.job import Page, Trend
 from mainspring.domain.limits import (
     BULK_BODY_BYTES_MAX,
@@ -204,7 +204,7 @@ async def page_of_jobs(call: Call, query: JobsQuery) -> tuple[Page, Cursor]:
     cursor = Cursor("jobs", question, tenant)
     if query.before is not None and query.cursor is not None:
         raise InvalidInput("before: cursor says the same", hint="give one of them")
-    before = _place(cursor.read(query.cursor))
+    before = cursor.read_id(query.cursor)
     if query.before is not None:
         before = job_named("before", query.before)
     wanted = job_filter(query, tenant, states)
@@ -254,9 +254,3 @@ def _line_place(text: str) -> tuple[int, int]:
             f"after: {text[:80]!r} is no place in a log", hint="write ATTEMPT:SEQUENCE, as 1:20"
         )
     return int(parts[0]), int(parts[1])
-
-
-def _place(position: bytes | None) -> bytes | None:
-    if position is not None and len(position) != ID_BYTES:
-        raise InvalidCursor("cursor: it is no cursor of ours")
-    return position
