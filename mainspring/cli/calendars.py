@@ -29,7 +29,6 @@ from mainspring.cli.schedule_tables import PLAN_COLUMNS, show_plan
 from mainspring.cli.tables import Cell, Column, terminal_width
 from mainspring.cli.text import absolute, count_of, printable, relative, styled
 from mainspring.domain.errors import Conflict, InvalidSchedule
-from mainspring.domain.job import DEFAULT_TENANT
 from mainspring.domain.limits import PAGE_ITEMS_MAX, SCHEDULE_CHARACTERS_MAX, TENANT_CHARACTERS_MAX
 from mainspring.domain.names import check_name
 from mainspring.domain.schedule import CalendarView
@@ -69,7 +68,7 @@ class _Known(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @app.command
-async def ls(*, tenant: Annotated[str, VALUE] = DEFAULT_TENANT, options: Given) -> None:
+async def ls(*, tenant: Annotated[str | None, VALUE] = None, options: Given) -> None:
     """List calendars by name.
 
     Parameters
@@ -77,7 +76,7 @@ async def ls(*, tenant: Annotated[str, VALUE] = DEFAULT_TENANT, options: Given) 
     tenant
         Whose calendars.
     """
-    check_name("tenant", tenant, TENANT_CHARACTERS_MAX)
+    _check_tenant(tenant)
     async with open_gateway(options) as gateway:
         views = await gateway.schedules.calendars(tenant=tenant)
         known = [await _known(gateway, view) for view in views]
@@ -121,7 +120,7 @@ def _record(item: _Known) -> Record:
 
 @app.command
 async def get(
-    calendar: str, /, *, tenant: Annotated[str, VALUE] = DEFAULT_TENANT, options: Given
+    calendar: str, /, *, tenant: Annotated[str | None, VALUE] = None, options: Given
 ) -> None:
     """Show a calendar: its entries, the next days they name, and the schedules that heed it.
 
@@ -195,7 +194,7 @@ async def create(
     *entry: Annotated[str, Parameter(name="ENTRY")],
     file: File = None,
     business_days: Annotated[str | None, VALUE] = None,
-    tenant: Annotated[str, VALUE] = DEFAULT_TENANT,
+    tenant: Annotated[str | None, VALUE] = None,
     dry_run: Annotated[bool, FLAG] = False,
     options: Given,
 ) -> None:
@@ -237,7 +236,7 @@ async def apply(
     *entry: Annotated[str, Parameter(name="ENTRY")],
     file: File = None,
     business_days: Annotated[str | None, VALUE] = None,
-    tenant: Annotated[str, VALUE] = DEFAULT_TENANT,
+    tenant: Annotated[str | None, VALUE] = None,
     dry_run: Annotated[bool, FLAG] = False,
     options: Given,
 ) -> None:
@@ -273,7 +272,7 @@ async def apply(
         await _write(gateway, draft, options, dry_run=dry_run)
 
 
-def _draft(name: str, tenant: str, given: FileGiven, business_days: str) -> CalendarDraft:
+def _draft(name: str, tenant: str | None, given: FileGiven, business_days: str) -> CalendarDraft:
     return CalendarDraft(
         name=name, entries=given.entries, business_days=business_days, tenant=tenant
     )
@@ -312,7 +311,7 @@ async def rm(
     calendar: str,
     /,
     *,
-    tenant: Annotated[str, VALUE] = DEFAULT_TENANT,
+    tenant: Annotated[str | None, VALUE] = None,
     dry_run: Annotated[bool, FLAG] = False,
     options: Given,
 ) -> None:
@@ -346,6 +345,11 @@ async def rm(
         tell_dry_run()
 
 
-def _check_names(calendar: str, tenant: str) -> None:
+def _check_names(calendar: str, tenant: str | None) -> None:
     check_name("calendar", calendar, SCHEDULE_CHARACTERS_MAX)
-    check_name("tenant", tenant, TENANT_CHARACTERS_MAX)
+    _check_tenant(tenant)
+
+
+def _check_tenant(tenant: str | None) -> None:
+    if tenant is not None:
+        check_name("tenant", tenant, TENANT_CHARACTERS_MAX)

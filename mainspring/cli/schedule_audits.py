@@ -14,7 +14,6 @@ from mainspring.cli.output import out, show_list, show_one, tell
 from mainspring.cli.text import count_of, printable
 from mainspring.cli.watching import ProgressLine
 from mainspring.domain.errors import InvalidInput
-from mainspring.domain.job import DEFAULT_TENANT
 from mainspring.domain.limits import PAGE_ITEMS_MAX
 from mainspring.domain.schedule import ScheduleView
 from mainspring.ports.gateway import ClientGateway
@@ -77,7 +76,7 @@ async def _meant(
     gateway: ClientGateway, names: Sequence[str], tenant: str | None
 ) -> AsyncIterator[ScheduleView]:
     for name in dict.fromkeys(names):
-        yield await gateway.schedules.get(name, tenant=tenant or DEFAULT_TENANT)
+        yield await gateway.schedules.get(name, tenant=tenant)
     after: bytes | None = None
     while not names:
         wanted = ScheduleFilter(tenant=tenant, with_deleted=True)

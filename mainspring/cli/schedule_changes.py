@@ -45,7 +45,6 @@ from mainspring.cli.schedule_tables import (
 from mainspring.cli.submit import warn_of_queue
 from mainspring.cli.text import printable, styled
 from mainspring.domain.errors import Conflict, InvalidInput, NotFound, ScheduleExists, UnknownOption
-from mainspring.domain.job import DEFAULT_TENANT
 from mainspring.domain.schedule import ScheduleState, ScheduleView
 from mainspring.ports.gateway import ClientGateway
 from mainspring.ports.scheduling import (
@@ -133,11 +132,11 @@ async def create(  # noqa: PLR0913 - a command's options are its arguments
 async def _refuse_taken(gateway: ClientGateway, draft: ScheduleDraft) -> None:
     """Say of a dry run what making it would say."""
     try:
-        view = await gateway.schedules.get(draft.name, tenant=draft.tenant)
+        view = await gateway.schedules.get(draft.name, tenant=draft.work.tenant)
     except NotFound:
         return
     if view.state is not ScheduleState.DELETED:
-        raise ScheduleExists(f"the tenant {draft.tenant} has a schedule {draft.name} already")
+        raise ScheduleExists(f"the tenant {view.tenant} has a schedule {draft.name} already")
 
 
 def _out_head(
@@ -161,7 +160,7 @@ async def edit(  # noqa: PLR0913 - a command's options are its arguments
     job: JobOptions | None = None,
     note: _Text = None,
     reset: Annotated[tuple[str, ...], Parameter(negative="")] = (),
-    tenant: Annotated[str, VALUE] = DEFAULT_TENANT,
+    tenant: Annotated[str | None, VALUE] = None,
     dry_run: _Flag = False,
     options: Given,
 ) -> None:
@@ -226,7 +225,7 @@ async def edit(  # noqa: PLR0913 - a command's options are its arguments
     _warn_of_owner(view, step)
 
 
-async def there(gateway: ClientGateway, schedule: str, tenant: str) -> ScheduleView:
+async def there(gateway: ClientGateway, schedule: str, tenant: str | None) -> ScheduleView:
     """Return a schedule that was not removed."""
     view = await gateway.schedules.get(schedule, tenant=tenant)
     if view.state is ScheduleState.DELETED:
@@ -297,7 +296,7 @@ async def pause(
     *schedule: Annotated[str, Parameter(required=True)],
     reason: Annotated[str, VALUE] = "",
     until: _Text = None,
-    tenant: Annotated[str, VALUE] = DEFAULT_TENANT,
+    tenant: Annotated[str | None, VALUE] = None,
     dry_run: _Flag = False,
     options: Given,
 ) -> None:
@@ -338,7 +337,7 @@ async def pause(
 async def resume(
     *schedule: Annotated[str, Parameter(required=True)],
     catch_up: _Flag = False,
-    tenant: Annotated[str, VALUE] = DEFAULT_TENANT,
+    tenant: Annotated[str | None, VALUE] = None,
     dry_run: _Flag = False,
     options: Given,
 ) -> None:
@@ -372,7 +371,7 @@ async def resume(
 
 
 async def _all_there(
-    gateway: ClientGateway, names: Sequence[str], tenant: str
+    gateway: ClientGateway, names: Sequence[str], tenant: str | None
 ) -> list[ScheduleView]:
     """Return schedules, or raise for one that is not there before any is changed."""
     return [await there(gateway, name, tenant) for name in dict.fromkeys(names)]
@@ -384,7 +383,7 @@ async def _all_there(
 async def rm(
     *schedule: Annotated[str, Parameter(required=True)],
     cancel_live: _Flag = False,
-    tenant: Annotated[str, VALUE] = DEFAULT_TENANT,
+    tenant: Annotated[str | None, VALUE] = None,
     dry_run: _Flag = False,
     yes: _Flag = False,
     options: Given,

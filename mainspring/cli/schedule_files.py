@@ -114,9 +114,8 @@ def read_file(name: str, *, tenant: str | None = None) -> Application:
     except MainspringError as error:
         raise _at(error, shown) from None
     schedules, calendars = _parts(document, shown)
-    home = DEFAULT_TENANT if tenant is None else tenant
-    drafts = [_in(f"{shown}: schedule", each, _schedule, home) for each in schedules]
-    drawn = [_in(f"{shown}: calendar", each, _calendar, home) for each in calendars]
+    drafts = [_in(f"{shown}: schedule", each, _schedule, tenant) for each in schedules]
+    drawn = [_in(f"{shown}: calendar", each, _calendar, tenant) for each in calendars]
     if not drafts and not drawn:
         raise InvalidInput(f"{shown}: there is nothing in it", hint=_EXAMPLE)
     return Application(schedules=tuple(drafts), calendars=tuple(drawn))
@@ -236,7 +235,7 @@ def exported(views: Sequence[ScheduleView], calendars: Sequence[CalendarView]) -
 # --- one of them --------------------------------------------------------------------------------
 
 
-def _in(where: str, item: Any, make: Any, tenant: str) -> Any:
+def _in(where: str, item: Any, make: Any, tenant: str | None) -> Any:
     """Make one of the things, with its name in front of what is wrong."""
     if not isinstance(item, Mapping):
         raise InvalidInput(f"{where} {str(item)[:40]!r} has no members", hint=_EXAMPLE)
@@ -252,7 +251,7 @@ def _at(error: MainspringError, where: str) -> MainspringError:
     return error
 
 
-def _calendar(item: Mapping[str, Any], tenant: str) -> CalendarDraft:
+def _calendar(item: Mapping[str, Any], tenant: str | None) -> CalendarDraft:
     from mainspring.app.schedules import calendar_draft
 
     for member in item:
@@ -262,11 +261,16 @@ def _calendar(item: Mapping[str, Any], tenant: str) -> CalendarDraft:
         _string("name", item.get("name")),
         [_string("entries", each) for each in _list("entries", item.get("entries", []))],
         business_days=_string("business_days", item.get("business_days", "MON-FRI")),
-        tenant=_string("tenant", item.get("tenant", tenant)),
+        tenant=_tenant(item, tenant),
     )
 
 
-def _schedule(item: Mapping[str, Any], tenant: str) -> ScheduleDraft:
+def _tenant(item: Mapping[str, Any], otherwise: str | None) -> str | None:
+    """Return whose it is by its own word, else by the command's; nobody may be named at all."""
+    return _string("tenant", item["tenant"]) if "tenant" in item else otherwise
+
+
+def _schedule(item: Mapping[str, Any], tenant: str | None) -> ScheduleDraft:
     found = _renamed(item)
     payload = found.get("payload")
     if payload is not None and not isinstance(payload, dict):
@@ -278,7 +282,8 @@ def _schedule(item: Mapping[str, Any], tenant: str) -> ScheduleDraft:
     for name in ("starts_at", "ends_at"):
         if name in options:
             options[name] = instant(_string(name, options[name]), name=name, zone=zone or "UTC")
-    options["tenant"] = _string("tenant", found.get("tenant", tenant))
+    if (home := _tenant(found, tenant)) is not None:
+        options["tenant"] = home
     return draft_from(
         _string("name", found.get("name")),
         _string("kind", found.get("kind")),

@@ -26,7 +26,6 @@ from mainspring.cli.submit import COLUMNS, WAIT, show_end
 from mainspring.cli.text import printable
 from mainspring.cli.watching import watch
 from mainspring.domain.ids import BACKFILL, parse, show_job
-from mainspring.domain.job import DEFAULT_TENANT
 from mainspring.domain.limits import PREPARE_FIRES_MAX
 from mainspring.domain.names import check_range
 from mainspring.domain.schedule import ScheduleView
@@ -46,7 +45,7 @@ async def fire_now(  # noqa: PLR0913 - a command's options are its arguments
     wait: Annotated[bool, Parameter(group=WAIT, negative="")] = False,
     follow: Annotated[bool, Parameter(group=WAIT, negative="")] = False,
     wait_timeout: Annotated[str | None, Parameter(group=WAIT, allow_leading_hyphen=True)] = None,
-    tenant: Annotated[str, VALUE] = DEFAULT_TENANT,
+    tenant: Annotated[str | None, VALUE] = None,
     dry_run: _Flag = False,
     options: Given,
 ) -> None:
@@ -112,7 +111,7 @@ async def skip_next(
     /,
     *,
     count: Annotated[int, Parameter(name=["--count", "-n"])] = 1,
-    tenant: Annotated[str, VALUE] = DEFAULT_TENANT,
+    tenant: Annotated[str | None, VALUE] = None,
     dry_run: _Flag = False,
     options: Given,
 ) -> None:
@@ -164,7 +163,7 @@ async def backfill(  # noqa: PLR0913 - a command's options are its arguments
     reprocess: Reprocess = "none",
     wait: Annotated[bool, Parameter(group=WAIT, negative="")] = False,
     wait_timeout: Annotated[str | None, Parameter(group=WAIT, allow_leading_hyphen=True)] = None,
-    tenant: Annotated[str, VALUE] = DEFAULT_TENANT,
+    tenant: Annotated[str | None, VALUE] = None,
     dry_run: _Flag = False,
     options: Given,
 ) -> None:

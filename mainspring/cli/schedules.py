@@ -154,7 +154,7 @@ async def _listed(gateway: ClientGateway, view: ScheduleView, now: datetime) -> 
 
 @app.command
 async def get(
-    schedule: str, /, *, tenant: Annotated[str, _TENANT] = DEFAULT_TENANT, options: Given
+    schedule: str, /, *, tenant: Annotated[str | None, _TENANT] = None, options: Given
 ) -> None:
     """Show a schedule: what it says, when it fires next, and what became of its last fires.
 
@@ -175,7 +175,7 @@ async def get(
 
 @app.command
 async def export(
-    *schedule: str, tenant: Annotated[str, VALUE] = DEFAULT_TENANT, options: Given
+    *schedule: str, tenant: Annotated[str | None, VALUE] = None, options: Given
 ) -> None:
     """Print schedules, and the calendars they heed, as a file that apply takes.
 
@@ -199,6 +199,12 @@ async def export(
             if len(page) < PAGE_ITEMS_MAX:
                 break
             after = page[-1].id
+        seen = {view.tenant for view in views}
+        if tenant is None and len(seen) == 1:
+            tenant = seen.pop()
+        elif tenant is None and not schedule:
+            # Whoever sees several tenants, and names none, means this one.
+            views = [view for view in views if view.tenant == DEFAULT_TENANT]
         calendars = await gateway.schedules.calendars(tenant=tenant)
     record = exported(views, calendars)
     show_one(options, record, name="", people=lambda: out(to_yaml(record)))
@@ -210,7 +216,7 @@ async def next_(
     /,
     *,
     count: Annotated[int, _COUNT] = 10,
-    tenant: Annotated[str, _TENANT] = DEFAULT_TENANT,
+    tenant: Annotated[str | None, _TENANT] = None,
     options: Given,
 ) -> None:
     """Show the next fires of a schedule, in its zone and in UTC, and what moves them.
@@ -258,7 +264,7 @@ async def preview(
     policy: Policy | None = None,
     name: str = "preview",
     count: Annotated[int, _COUNT] = 5,
-    tenant: Annotated[str, _TENANT] = DEFAULT_TENANT,
+    tenant: Annotated[str | None, _TENANT] = None,
     options: Given,
 ) -> None:
     """Say what a schedule would mean that is not stored: its sentence, its next fires, warnings.
@@ -282,7 +288,7 @@ async def preview(
 
 
 async def _previewed(
-    options: Options, draft: ScheduleDraft, count: int, tenant: str
+    options: Options, draft: ScheduleDraft, count: int, tenant: str | None
 ) -> tuple[Preview, datetime]:
     """Return what a draft means, by the calendars of the store where it names some."""
     from mainspring.domain.job import NewJob
@@ -296,7 +302,9 @@ async def _previewed(
             known = definitions_of(await gateway.schedules.calendars(tenant=tenant))
             now = await gateway.now()
     work = draft.work
-    job = NewJob(id=b"", kind=work.kind, tenant=tenant, effect_key=work.effect_key)
+    job = NewJob(
+        id=b"", kind=work.kind, tenant=tenant or DEFAULT_TENANT, effect_key=work.effect_key
+    )
     here = int(now.timestamp())
     checked = check_draft(draft, job, Terms(now=here, calendars=known))
     return foreseen(checked.spec.times, checked.timetable, here, count), now
@@ -314,7 +322,7 @@ async def history(  # noqa: PLR0913 - a command's options are its arguments
     since: Annotated[str | None, VALUE] = None,
     until: Annotated[str | None, VALUE] = None,
     limit: int = 20,
-    tenant: Annotated[str, _TENANT] = DEFAULT_TENANT,
+    tenant: Annotated[str | None, _TENANT] = None,
     options: Given,
 ) -> None:
     """Show the ledger, newest first: what became of every fire, and why. A span is one row.
@@ -386,7 +394,7 @@ def _outcomes(words: Sequence[str]) -> frozenset[Outcome]:
 
 @app.command
 async def backfills(
-    schedule: str, /, *, tenant: Annotated[str, _TENANT] = DEFAULT_TENANT, options: Given
+    schedule: str, /, *, tenant: Annotated[str | None, _TENANT] = None, options: Given
 ) -> None:
     """List the backfills of a schedule, newest first, and how far they are.
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import sys
 from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import App
@@ -119,3 +120,5 @@ def _show_first_key(key: str) -> None:
     out(f"  {key}")
     out("")
     out("  export MAINSPRING_KEY=...   lets the command line use it")
+    # Whoever reads a pipe waits for it.
+    sys.stdout.flush()

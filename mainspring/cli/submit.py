@@ -19,7 +19,7 @@ from mainspring.cli.text import printable
 from mainspring.cli.watching import ended_badly, watch
 from mainspring.domain.errors import InvalidInput
 from mainspring.domain.ids import show_job
-from mainspring.domain.job import DEFAULT_TENANT, JobView, Priority
+from mainspring.domain.job import JobView, Priority
 from mainspring.domain.names import suggestion
 from mainspring.domain.payload import check
 from mainspring.domain.states import JobState
@@ -139,7 +139,7 @@ async def submit(  # noqa: PLR0913 - a command's options are its arguments
         unique_key=unique,
         unique_while=unique_while,
         on_duplicate=on_duplicate,
-        tenant=DEFAULT_TENANT if tenant is None else tenant,
+        tenant=tenant,
         queue=queue,
         priority=int(priority) if priority is not None and priority.isdecimal() else priority,
         delay_ms=None if delay is None else milliseconds(delay, name="delay"),
@@ -222,15 +222,18 @@ async def _check(wanted: Submission, members: Sequence[str], options: Options) -
     """Check a submission as the store's side does, and show what would be inserted."""
     from mainspring.ports.entropy import new_job_id
     from mainspring.registry.validate import new_job
+    from mainspring.runtime.assemble import is_rest
 
+    settings = options.settings()
     async with open_gateway(options) as gateway:
         handlers = {handler.kind: handler for handler in await gateway.list_handlers()}
         wanted = await _made_unique(gateway, wanted, members)
-        job = new_job(wanted, handlers, new_job_id, options.settings().payload_bytes)
+        job = new_job(wanted, handlers, new_job_id, settings.payload_bytes)
         await warn_of_queue(gateway, wanted)
     record = {
         "kind": job.kind,
-        "tenant": job.tenant,
+        # A server knows whose key it is, and nobody else does.
+        "tenant": wanted.tenant if is_rest(settings.store_url) else job.tenant,
         "queue": job.queue,
         "priority": Priority(job.priority).name.lower(),
         "delay_ms": job.delay_ms,

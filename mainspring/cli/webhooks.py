@@ -48,7 +48,7 @@ async def create(  # noqa: PLR0913 - a command's options are its arguments
     kind: Words = (),
     queue: Words = (),
     description: Annotated[str, VALUE] = "",
-    tenant: str = "default",
+    tenant: str | None = None,
     options: Given,
 ) -> None:
     """Make an endpoint and print its secret, which is never shown again.

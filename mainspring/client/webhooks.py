@@ -37,7 +37,7 @@ class AsyncWebhooks:
         schedule: str | None = None,
         kinds: Sequence[str] = (),
         queues: Sequence[str] = (),
-        tenant: str = "default",
+        tenant: str | None = None,
     ) -> Made:
         """Make an endpoint; its secret is in the answer, and is never shown again.
 

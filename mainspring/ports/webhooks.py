@@ -103,7 +103,8 @@ class WebhookDraft(msgspec.Struct, frozen=True, kw_only=True):
     schedule: str | None = None
     kinds: Sequence[str] = ()
     queues: Sequence[str] = ()
-    tenant: str = "default"
+    #: ``None``: the asker's own, which is ``default`` for one that is bound to no tenant.
+    tenant: str | None = None
 
 
 class WebhookEdit(msgspec.Struct, frozen=True, kw_only=True):

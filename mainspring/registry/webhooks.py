@@ -16,7 +16,7 @@ from mainspring.domain.errors import (
     NotFound,
 )
 from mainspring.domain.ids import JOB, SCHEDULE, WEBHOOK, parse, show, show_job
-from mainspring.domain.job import JobView, Page
+from mainspring.domain.job import DEFAULT_TENANT, JobView, Page
 from mainspring.domain.limits import (
     KIND_CHARACTERS_MAX,
     PAGE_ITEMS_MAX,
@@ -104,7 +104,7 @@ class WebhookDesk:
         secret = secret_of(self._random_bytes(SECRET_BYTES))
         new = NewWebhook(
             id=self._new_id(),
-            tenant=self._meant(check_name("tenant", draft.tenant, TENANT_CHARACTERS_MAX)),
+            tenant=self._home(draft.tenant),
             wanted=self._wanted(draft),
             secrets=(Secret(secret),),
         )
@@ -290,6 +290,12 @@ class WebhookDesk:
     def _is_met(self, tenant: str, wanted: str | None) -> bool:
         """Say whether something of a tenant is there for who asks."""
         return wanted in (None, tenant) and self._only in (None, tenant)
+
+    def _home(self, tenant: str | None) -> str:
+        """Return whose an endpoint is to be: as named, else the one of who asks."""
+        if tenant is None:
+            return self._only or DEFAULT_TENANT
+        return self._meant(check_name("tenant", tenant, TENANT_CHARACTERS_MAX))
 
     def _meant(self, tenant: str) -> str:
         """Return the tenant that is meant, unless it is none of who asks."""
