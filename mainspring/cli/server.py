@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import App
 
-from mainspring.cli.options import COMMANDS, FLAG, Given
+from mainspring.cli.options import COMMANDS, FLAG, Given, Options
 from mainspring.cli.output import out
 from mainspring.domain.names import check_range
 
@@ -91,19 +91,11 @@ def start(  # noqa: PLR0913 - a command's options are its arguments
     doors.check()
     set_up_logging(settings.log_level)
 
-    def opened(found: "Opened") -> None:
-        if found.first_key is not None:
-            _show_first_key(found.first_key)
-        _log.info("REST at %s/api/v1", found.http)
-        if found.grpc is not None:
-            _log.info("gRPC at %s", found.grpc)
-        _log.info("store: %s", options.shown_store)
-
     serving = run_server(
         settings,
         doors,
         duties=Duties(maintains=maintenance, fires=scheduler),
-        on_open=opened,
+        on_open=lambda found: _tell(found, options),
         on_stop=lambda: _log.info("stopping"),
     )
     # Of all commands this one has most to gain from a quick loop.
@@ -111,6 +103,15 @@ def start(  # noqa: PLR0913 - a command's options are its arguments
         runner.run(serving)
     _log.info("stopped")
     return 0
+
+
+def _tell(found: "Opened", options: Options) -> None:
+    if found.first_key is not None:
+        _show_first_key(found.first_key)
+    _log.info("REST at %s/api/v1", found.http)
+    if found.grpc is not None:
+        _log.info("gRPC at %s", found.grpc)
+    _log.info("store: %s", options.shown_store)
 
 
 def _show_first_key(key: str) -> None:
