@@ -6,7 +6,6 @@ nothing behind it has to wonder.
 """
 
 import math
-import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -19,7 +18,6 @@ from mainspring.domain.limits import (
     PAYLOAD_ELEMENTS_MAX,
 )
 
-_BRACKETS: Final = re.compile(rb"[\[\]{}]")
 _CONTAINERS: Final = (dict, list)
 
 
@@ -28,26 +26,35 @@ def check(
     *,
     bytes_max: int = PAYLOAD_BYTES_MAX,
     elements_max: int = PAYLOAD_ELEMENTS_MAX,
+    depth_max: int = PAYLOAD_DEPTH_MAX,
     what: str = "payload",
 ) -> object:
     """Return the decoded payload, or raise the error that says what is wrong with it."""
+    value = read(payload, bytes_max=bytes_max, what=what)
+    _check_shape(value, payload, what, elements_max, depth_max)
+    return value
+
+
+def read(payload: bytes, *, bytes_max: int = PAYLOAD_BYTES_MAX, what: str = "payload") -> object:
+    """Return a decoded payload that was part of something that was checked already."""
     if len(payload) > bytes_max:
         raise PayloadTooLarge(
             f"the {what} has {len(payload):,} bytes, the limit is {bytes_max:,}",
             hint="store the bulk elsewhere and pass a reference",
             details={"bytes": len(payload), "bytes_max": bytes_max},
         )
-    _check_depth(payload, what)
     try:
         value = msgspec.json.decode(payload)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except RecursionError:
+        # The reader counts its steps down, and refuses long before its stack is at its end.
+        raise _too_deep(what, PAYLOAD_DEPTH_MAX) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise NotJson(f"the {what} is not JSON: {error}") from None
     if not isinstance(value, dict):
         raise InvalidPayload(
             f"the {what} is {_json_type(value)}, it must be an object",
             hint='wrap it, for example {"value": …}',
         )
-    _check_elements(value, payload, what, elements_max)
     return value
 
 
@@ -76,49 +83,47 @@ def check_finite(value: object, *, path: str = "$") -> None:
             )
 
 
-def _check_depth(payload: bytes, what: str) -> None:
-    """Refuse deep nesting before any recursive reader sees it."""
-    # Small payloads, nearly all, cannot be deep: each level takes two characters.
-    if len(payload) <= 2 * PAYLOAD_DEPTH_MAX:
+def _check_shape(
+    value: object, payload: bytes, what: str, elements_max: int, depth_max: int
+) -> None:
+    """Refuse what is deep, too many values, and repeated keys (a reader would keep one of them)."""
+    colons = payload.count(b":")
+    # A level takes two characters, a value one, and a repeated key two colons.
+    if colons <= 1 and len(payload) <= min(elements_max, 2 * depth_max):
         return
-    if payload.count(b"[") + payload.count(b"{") <= PAYLOAD_DEPTH_MAX:
-        return
-    depth = 0
-    for bracket in _BRACKETS.findall(_outside_strings(payload)):
-        depth += 1 if bracket in b"[{" else -1
-        if depth > PAYLOAD_DEPTH_MAX:
-            raise PayloadTooDeep(
-                f"the {what} is nested more than {PAYLOAD_DEPTH_MAX} levels deep",
-                hint="flatten it",
-                details={"depth_max": PAYLOAD_DEPTH_MAX},
-            )
-
-
-def _check_elements(value: object, payload: bytes, what: str, elements_max: int) -> None:
-    """Refuse too many values, and repeated keys (a reader would silently keep one of them)."""
-    # A value takes a character at least, and a repeated key two colons.
-    if len(payload) <= elements_max and payload.count(b":") <= 1:
-        return
-    elements, keys = 1, 0
-    stack: list[Any] = [value]
-    while stack:
-        found = stack.pop()
-        elements += len(found)
-        inner = found
-        if isinstance(found, dict):
-            keys += len(found)
-            inner = found.values()
-        stack.extend([each for each in inner if isinstance(each, _CONTAINERS)])
+    elements, keys, depth = 1, 0, 0
+    level: list[Any] = [value]
+    while level:
+        depth += 1
+        if depth > depth_max:
+            raise _too_deep(what, depth_max)
+        below: list[Any] = []
+        for found in level:
+            inner = found
+            elements += len(found)
+            if isinstance(found, dict):
+                keys += len(found)
+                inner = found.values()
+            below += [each for each in inner if isinstance(each, _CONTAINERS)]
         if elements > elements_max:
             raise PayloadTooLarge(
                 f"the {what} holds more than {elements_max:,} values",
                 hint="store the bulk elsewhere and pass a reference",
                 details={"elements_max": elements_max},
             )
-    # Outside of strings, a colon follows each key that was written and nothing else.
-    written = _outside_strings(payload).count(b":")
-    if written != keys:
+        level = below
+    # Outside of strings, a colon follows each key that was written and nothing else. There are no
+    # more keys than colons, so that as many of them are no more.
+    if colons != keys and _outside_strings(payload).count(b":") != keys:
         raise InvalidPayload(f"the {what} repeats a key inside one object", hint="name each once")
+
+
+def _too_deep(what: str, depth_max: int) -> PayloadTooDeep:
+    return PayloadTooDeep(
+        f"the {what} is nested more than {depth_max} levels deep",
+        hint="flatten it",
+        details={"depth_max": depth_max},
+    )
 
 
 def _outside_strings(payload: bytes) -> bytes:

@@ -135,6 +135,8 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     unique_while: str = "live"
     #: What a second one does: ``existing``, ``reject`` or ``replace``.
     on_duplicate: str = "existing"
+    #: True when the payload was part of a text that ``domain.payload.check`` has seen.
+    payload_is_checked: bool = False
     #: True when the submitter knows the handler itself (typed SDK): no look-up of the kind.
     kind_is_known: bool = False
     #: What that handler declares; ``None`` options are filled in from it.

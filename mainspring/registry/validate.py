@@ -130,7 +130,8 @@ def new_job(
         error = unknown_kind(after, handlers)
         error.message = f"on_exhausted: {error.message}"
         raise error
-    body = payloads.check(wanted.payload, bytes_max=payload_bytes)
+    look = payloads.read if wanted.payload_is_checked else payloads.check
+    body = look(wanted.payload, bytes_max=payload_bytes)
     asked = wanted
     if declared is not None and not wanted.kind_is_known:
         check_schema(kind, body, declared.schema)
@@ -222,6 +223,7 @@ def body_hash(wanted: Submission, job: NewJob) -> bytes:
         key=None,
         due_at=None,
         kind_is_known=False,
+        payload_is_checked=False,
         declared=None,
         tenant=job.tenant,
     )

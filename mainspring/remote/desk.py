@@ -445,12 +445,17 @@ class RemoteDesk:
         return found.items
 
 
+_SAID_OTHERWISE: Final = frozenset(
+    {"kind_is_known", "payload_is_checked", "declared", "id", "payload"}
+)
+
+
 def submission_members(wanted: Submission) -> dict[str, object]:
     """Return a submission as the body of a request: what says nothing is left out."""
     members = {
         name: value
         for name, value in msgspec.structs.asdict(wanted).items()
-        if value is not None and name not in ("kind_is_known", "declared", "id", "payload")
+        if value is not None and name not in _SAID_OTHERWISE
     }
     declared = wanted.declared
     if wanted.kind_is_known:

@@ -34,7 +34,13 @@ def test_a_body_in_our_own_words_is_plain() -> None:
     assert is_plain(plain)
     assert not is_plain(body(type="a"))
     assert submission(plain, call(), None) == Submission(
-        kind="a", tenant="default", queue="q", priority=1, due_at="2030-01-01T00:00:00Z", key="k"
+        payload_is_checked=True,
+        kind="a",
+        tenant="default",
+        queue="q",
+        priority=1,
+        due_at="2030-01-01T00:00:00Z",
+        key="k",
     )
 
 

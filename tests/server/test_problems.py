@@ -63,7 +63,7 @@ queries = QueryReader(Query)
         (b'{"name":', NotJson, None, "the body is not JSON"),
         (b'{"name":"\xff"}', NotJson, None, "the body is not JSON"),
         (b'{"a":' * 500 + b"1" + b"}" * 500, PayloadTooLarge, None, "the limit is 1,000"),
-        (b'{"a":' * 100 + b"1" + b"}" * 100, PayloadTooDeep, None, "64 levels deep"),
+        (b'{"a":' * 100 + b"1" + b"}" * 100, PayloadTooDeep, None, "65 levels deep"),
     ],
 )
 def test_a_body_that_does_not_fit(

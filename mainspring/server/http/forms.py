@@ -78,6 +78,7 @@ def plain_submission(body: SubmissionBody, call: Call, key: str | None) -> Submi
     return Submission(
         kind=body.kind,
         payload=bytes(body.payload),
+        payload_is_checked=True,
         tenant=call.tenant(body.tenant),
         queue=body.queue,
         priority=body.priority,
@@ -138,6 +139,7 @@ def submission(body: SubmissionBody, call: Call, key: str | None) -> Submission:
     return Submission(
         kind=kind,
         payload=bytes(body.payload),
+        payload_is_checked=True,
         tenant=call.tenant(_one("tenant", tenant=body.tenant, tenant_id=body.tenant_id)),
         queue=body.queue,
         priority=body.priority,
@@ -183,6 +185,7 @@ def schedule_draft(body: SubmissionBody, cron: str, call: Call) -> ScheduleDraft
     work = Submission(
         kind=_kind(body),
         payload=bytes(body.payload),
+        payload_is_checked=True,
         tenant=call.tenant(_one("tenant", tenant=body.tenant, tenant_id=body.tenant_id)),
         queue=body.queue,
         priority=body.priority,

@@ -9,10 +9,18 @@ import msgspec
 
 from mainspring.domain import payload
 from mainspring.domain.errors import InvalidInput, NotJson, PayloadTooLarge, UnsupportedMedia
-from mainspring.domain.limits import BODY_BYTES_MAX, BULK_ELEMENTS_MAX, PAYLOAD_ELEMENTS_MAX
+from mainspring.domain.limits import (
+    BODY_BYTES_MAX,
+    BULK_ELEMENTS_MAX,
+    PAYLOAD_DEPTH_MAX,
+    PAYLOAD_ELEMENTS_MAX,
+)
 from mainspring.server.http.problems import invalid_body, invalid_parameter
 
 _PARAMETERS_MAX: Final = 100
+#: Levels around a payload: a body; or a body, its list, and a job.
+_AROUND_ONE: Final = 1
+_AROUND_MANY: Final = 3
 
 
 class BodyReader:
@@ -22,9 +30,10 @@ class BodyReader:
         """Read bodies into ``struct``."""
         self._struct = struct
         self._bytes_max = bytes_max
-        self._elements_max = (
-            PAYLOAD_ELEMENTS_MAX if bytes_max <= BODY_BYTES_MAX else BULK_ELEMENTS_MAX
-        )
+        is_bulk = bytes_max > BODY_BYTES_MAX
+        self._elements_max = BULK_ELEMENTS_MAX if is_bulk else PAYLOAD_ELEMENTS_MAX
+        # The payload inside may be as deep as it may be elsewhere.
+        self._depth_max = PAYLOAD_DEPTH_MAX + (_AROUND_MANY if is_bulk else _AROUND_ONE)
         self._decoder = msgspec.json.Decoder(struct)
         #: Where every member may be left out, so may the body.
         self._is_optional = not any(field.required for field in msgspec.structs.fields(struct))
@@ -36,7 +45,13 @@ class BodyReader:
         if not body and self._is_optional:
             return self._struct()
         # First what every reader of JSON should agree on; then what is asked for here.
-        payload.check(body, bytes_max=self._bytes_max, what="body", elements_max=self._elements_max)
+        payload.check(
+            body,
+            bytes_max=self._bytes_max,
+            elements_max=self._elements_max,
+            depth_max=self._depth_max,
+            what="body",
+        )
         try:
             return self._decoder.decode(body)
         except msgspec.ValidationError as error:
