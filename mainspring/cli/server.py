@@ -3,8 +3,9 @@
 import asyncio
 import logging
 import sys
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
+import msgspec
 from cyclopts import App
 
 from mainspring.cli.options import COMMANDS, FLAG, Given, Options
@@ -12,7 +13,8 @@ from mainspring.cli.output import out
 from mainspring.domain.names import check_range
 
 if TYPE_CHECKING:
-    from mainspring.runtime.server_node import Opened
+    from mainspring.runtime.server_node import Doors, Opened
+    from mainspring.runtime.setting_table import Settings
 
 _log: Final = logging.getLogger("mainspring.cli")
 app: Final = App(name="server", help="Serve REST and gRPC.", group_commands=COMMANDS)
@@ -65,29 +67,15 @@ def start(  # noqa: PLR0913 - a command's options are its arguments
     scheduler
         Also fire schedules.
     """
-    from mainspring.domain.limits import KEY_REQUESTS_PER_SECOND
-    from mainspring.runtime.addresses import read_address
     from mainspring.runtime.child_process import loop_factory
     from mainspring.runtime.node import Duties
-    from mainspring.runtime.server_node import Doors, run_server
-    from mainspring.runtime.serving import Tls
+    from mainspring.runtime.server_node import run_server
     from mainspring.telemetry.logs import set_up_logging
 
     settings = options.settings(log_level=log_level)
-    grpc_text = settings.grpc_address if grpc is None else grpc
-    rate = KEY_REQUESTS_PER_SECOND if key_rate is None else key_rate
-    doors = Doors(
-        http=read_address("http", settings.http_address if http is None else http),
-        grpc=None if grpc_text == "none" else read_address("grpc", grpc_text),
-        tls=Tls(
-            certificate=settings.tls_cert if tls_cert is None else tls_cert,
-            key=settings.tls_key if tls_key is None else tls_key,
-            client_authority=settings.tls_client_ca if tls_client_ca is None else tls_client_ca,
-        ),
-        asks_keys=keys,
-        behind_proxy=behind_proxy,
-        key_rate=check_range("key-rate", rate, 1, _RATE_MAX),
-    )
+    given = _Given(http, grpc, tls_cert, tls_key, tls_client_ca)
+    doors = _doors(settings, given, key_rate)
+    doors = msgspec.structs.replace(doors, asks_keys=keys, behind_proxy=behind_proxy)
     doors.check()
     set_up_logging(settings.log_level)
 
@@ -112,6 +100,40 @@ def _tell(found: "Opened", options: Options) -> None:
     if found.grpc is not None:
         _log.info("gRPC at %s", found.grpc)
     _log.info("store: %s", options.shown_store)
+
+
+class _Given(NamedTuple):
+    """What flags say of the doors; ``None``: the settings do."""
+
+    http: str | None
+    grpc: str | None
+    tls_cert: str | None
+    tls_key: str | None
+    tls_client_ca: str | None
+
+
+def _doors(settings: "Settings", given: _Given, key_rate: int | None) -> "Doors":
+    from mainspring.domain.limits import KEY_REQUESTS_PER_SECOND
+    from mainspring.runtime.addresses import read_address
+    from mainspring.runtime.server_node import Doors
+    from mainspring.runtime.serving import Tls
+
+    grpc = settings.grpc_address if given.grpc is None else given.grpc
+    rate = KEY_REQUESTS_PER_SECOND if key_rate is None else key_rate
+    return Doors(
+        http=read_address("http", settings.http_address if given.http is None else given.http),
+        grpc=None if grpc == "none" else read_address("grpc", grpc),
+        tls=Tls(
+            certificate=_or(given.tls_cert, settings.tls_cert),
+            key=_or(given.tls_key, settings.tls_key),
+            client_authority=_or(given.tls_client_ca, settings.tls_client_ca),
+        ),
+        key_rate=check_range("key-rate", rate, 1, _RATE_MAX),
+    )
+
+
+def _or(flag: str | None, setting: str) -> str:
+    return setting if flag is None else flag
 
 
 def _show_first_key(key: str) -> None:

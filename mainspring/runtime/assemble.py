@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Final, cast
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -24,6 +25,7 @@ from mainspring.runtime.settings import blob_address, reach_words, sqlite_path
 
 if TYPE_CHECKING:
     from mainspring.remote.desk import RemoteDesk
+    from mainspring.remote.http import RemoteHttp
 
 _REST_SCHEMES: Final = frozenset({"http", "https"})
 _GRPC_SCHEMES: Final = frozenset({"grpc", "grpcs"})
@@ -87,8 +89,9 @@ def open_blobs(settings: Settings) -> BlobStore | None:
 @asynccontextmanager
 async def open_worker_gateway(settings: Settings) -> AsyncIterator[WorkerGateway]:
     """Open a store that is ready for use, and a worker's door to it; or that of a server."""
-    if is_server(settings.store_url):
-        async with _remote_worker_gateway(settings) as remote:
+    if is_server(settings.store_url) or is_rest(settings.store_url):
+        address = await _workers_door(settings)
+        async with _remote_worker_gateway(settings, address) as remote:
             yield remote
         return
     store = await open_ready_store(settings)
@@ -109,13 +112,37 @@ async def open_worker_gateway(settings: Settings) -> AsyncIterator[WorkerGateway
         await gateway.close()
 
 
+async def _workers_door(settings: Settings) -> str:
+    """Return where a server has its door for workers; by its other address it is asked."""
+    if is_server(settings.store_url):
+        return settings.store_url
+    from mainspring.wire.documents.server import ServerDocument
+
+    http = open_remote_http(settings)
+    try:
+        about = await http.ask("GET", "/api/v1/server", answer=ServerDocument)
+    finally:
+        await http.close()
+    if about.grpc is None:
+        raise ConfigError(
+            f"store: the server at {settings.store_url} has no door for workers",
+            hint="start it with --grpc HOST:PORT, or give workers another server",
+        )
+    found = urlsplit(settings.store_url)
+    scheme = "grpcs" if found.scheme == "https" else "grpc"
+    # The server knows on which port it listens; how it is reached, whoever reached it.
+    host = found.hostname or ""
+    port = about.grpc.rpartition(":")[2]
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
+
+
 @asynccontextmanager
-async def _remote_worker_gateway(settings: Settings) -> AsyncIterator[WorkerGateway]:
+async def _remote_worker_gateway(settings: Settings, address: str) -> AsyncIterator[WorkerGateway]:
     """Connect to a server; whether it is there shows with the first call."""
     remote = optional("mainspring.remote.gateway", "grpc")
     channels = optional("mainspring.remote.channel", "grpc")
     channel = channels.Channel(
-        settings.store_url,
+        address,
         key=settings.key,
         ca_file=settings.ca_file,
         certificate_file=settings.certificate_file,
@@ -153,6 +180,12 @@ def open_remote_desk(settings: Settings) -> "RemoteDesk":
     """Return a client's door to a server; whether it is there shows with the first question."""
     # Imported late: whoever has the store itself needs no client of a server.
     from mainspring.remote.desk import RemoteDesk
+
+    return RemoteDesk(open_remote_http(settings), new_id=entropy.new_job_id)
+
+
+def open_remote_http(settings: Settings) -> "RemoteHttp":
+    """Return what asks the server that the settings name."""
     from mainspring.remote.http import RemoteAccess, RemoteHttp
 
     access = RemoteAccess(
@@ -161,7 +194,7 @@ def open_remote_desk(settings: Settings) -> "RemoteDesk":
         ca_file=settings.ca_file,
         certificate_file=settings.certificate_file,
     )
-    return RemoteDesk(RemoteHttp(access), new_id=entropy.new_job_id)
+    return RemoteHttp(access)
 
 
 def front_desk(store: Store, settings: Settings) -> FrontDesk:

@@ -15,6 +15,7 @@ from mainspring.dispatcher.audience import Audience
 from mainspring.dispatcher.judgement import Judge
 from mainspring.dispatcher.recovery import Recovery
 from mainspring.domain.declared import Declared
+from mainspring.domain.errors import ConfigError
 from mainspring.domain.limits import RECOVER_JOBS_MAX
 from mainspring.maintenance.operations import TOPICS as OPERATION_TOPICS
 from mainspring.maintenance.operations import Carrying
@@ -24,6 +25,7 @@ from mainspring.ports.entropy import new_job_id, roll
 from mainspring.ports.store import Store
 from mainspring.runtime.assemble import (
     dice,
+    is_rest,
     is_server,
     open_blobs,
     open_ready_store,
@@ -152,6 +154,11 @@ async def run_scheduler(
     settings: Settings, *, duties: Duties = ALL_DUTIES, moments: Moments = NO_MOMENTS
 ) -> None:
     """Run the duties without a worker until a signal stops them."""
+    if is_server(settings.store_url) or is_rest(settings.store_url):
+        raise ConfigError(
+            "store: a server has its own scheduler, and this one needs the store itself",
+            hint="give the store's address; or leave it to the server, which fires schedules",
+        )
     stopping = asyncio.Event()
 
     def ask_stop() -> None:
@@ -170,7 +177,8 @@ async def do_duties(
     on_start: Callable[[], None] = _nobody,
 ) -> None:
     """Do what is a node's duty, on a store of its own, so that no worker waits for it."""
-    if not any(duties) or is_server(settings.store_url):
+    is_remote = is_server(settings.store_url) or is_rest(settings.store_url)
+    if not any(duties) or is_remote:
         # A server that stands before a store has these duties itself.
         return
     store = await open_ready_store(settings)
