@@ -59,7 +59,7 @@ async def test_the_first_key_is_shown_once_and_opens_both_doors(settings: Settin
         async with open_client_gateway(there) as client:
             assert [key.name for key in await client.access.list_keys()] == ["admin"]
         async with open_worker_gateway(there) as worker:
-            session = new_session(id=new_worker_id())
+            session = new_session(id=new_worker_id(), lease_ms=15_000)
             assert (await worker.open_session(session, [])).lease_ms == session.lease_ms
     async with opened(settings, doors) as front:
         assert front.first_key is None
