@@ -267,7 +267,7 @@ class AuditListSuite(Suite):
     ) -> None:
         for month in range(6):
             if month % 2:
-                await store.prepare_partitions(40)
+                await store.prepare_partitions(2)
             await store.pause_queue(f"q{month}", reason="", actor="ada")
             clock.advance(timedelta(days=_SLACK_DAYS))
         step = await store.retain_audit(3 * _SLACK_DAYS, limit=1)
