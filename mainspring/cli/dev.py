@@ -12,6 +12,7 @@ from mainspring import __version__
 from mainspring.app.durations import milliseconds
 from mainspring.cli.apps import project_app
 from mainspring.cli.dev_desk import KEYS, DevDesk, deployed, first_command
+from mainspring.cli.dev_door import DevDoor, dev_address
 from mainspring.cli.live import LiveLog
 from mainspring.cli.options import VALUE, Given, Options
 from mainspring.cli.output import out
@@ -42,6 +43,8 @@ async def dev(  # noqa: PLR0913 - a command's options are its arguments
     concurrency: int = DEFAULT_SLOTS,
     drain_timeout: Annotated[str, VALUE] = "10s",
     reload: bool = True,
+    http: Annotated[str | None, VALUE] = None,
+    server: bool = True,
     options: Given,
 ) -> int:
     """Run a store, a worker, a scheduler and maintenance here; show what happens to jobs.
@@ -61,6 +64,10 @@ async def dev(  # noqa: PLR0913 - a command's options are its arguments
         How long running handlers may finish after Ctrl-C, and after a save.
     reload
         Take up every save of a Python file below the project's folder.
+    http
+        Where REST listens, on this machine: HOST:PORT; by default 127.0.0.1:8470.
+    server
+        Serve REST as well, once all is ready; where the port is taken, go on without.
     """
     if tour and app_reference is not None:
         raise InvalidInput(
@@ -69,6 +76,13 @@ async def dev(  # noqa: PLR0913 - a command's options are its arguments
     if exit_ and not tour:
         raise InvalidInput("--exit ends the tour, and there is none", hint="add --tour")
     reference = app_reference or (None if tour else project_app(options)) or TOUR_APP
+    if http is not None:
+        if not server:
+            raise InvalidInput(
+                "--http says where, and --no-server not at all", hint="give one of them"
+            )
+        http = str(dev_address(http))
+    settings = options.settings(log_level="warning")
     plan = _Plan(
         reference=reference,
         slots=check_range("concurrency", concurrency, 1, 10_000),
@@ -76,8 +90,9 @@ async def dev(  # noqa: PLR0913 - a command's options are its arguments
         reloads=reload and reference != TOUR_APP,
         tours=tour,
         ends_after_tour=exit_,
+        http=(http or settings.http_address) if server else None,
     )
-    return await _run(plan, options, options.settings(log_level="warning"))
+    return await _run(plan, options, settings)
 
 
 class _Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,6 +104,8 @@ class _Plan(msgspec.Struct, frozen=True, kw_only=True):
     reloads: bool
     tours: bool
     ends_after_tour: bool
+    #: Where REST is to be, if anywhere.
+    http: str | None
 
     def config(self, handlers: Sequence[HandlerInfo], settings: Settings) -> "WorkerConfig":
         """Return how a worker with these handlers runs."""
@@ -127,10 +144,11 @@ async def _run(plan: _Plan, options: Options, settings: Settings) -> int:
         ends_after_tour=plan.ends_after_tour,
     )
     desk = DevDesk(live, options, settings, succession, plan.config, reference=plan.reference)
+    door = None if plan.http is None else DevDoor(live, settings, plan.http)
     code = await run_node(
         settings,
         plan.config(handlers, settings),
-        companion=desk.companion(handlers, reloads=plan.reloads),
+        companion=desk.companion(handlers, reloads=plan.reloads, door=door),
         succession=succession,
         moments=Moments(
             on_stop=lambda: live.say(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from mainspring.cli.asking import actor
+from mainspring.cli.dev_door import DevDoor
 from mainspring.cli.keys import listening
 from mainspring.cli.live import LiveLog
 from mainspring.cli.options import Options
@@ -65,7 +66,9 @@ class DevDesk:
         self._is_paused = False
         self._asked = asyncio.Event()
 
-    def companion(self, handlers: Sequence[HandlerInfo], *, reloads: bool) -> "Companion":
+    def companion(
+        self, handlers: Sequence[HandlerInfo], *, reloads: bool, door: DevDoor | None
+    ) -> "Companion":
         """Return what is to run beside the worker."""
         self._queues = {handler.queue for handler in handlers} or {"default"}
 
@@ -74,6 +77,8 @@ class DevDesk:
             with listening(actions):
                 async with asyncio.TaskGroup() as group:
                     beside = [group.create_task(self._pause_by_key())]
+                    if door is not None:
+                        beside.append(group.create_task(door.run(stopping)))
                     if reloads:
                         beside.append(group.create_task(self._reloader().run(stopping)))
                     await self._live.run(stopping, stopped)

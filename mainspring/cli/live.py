@@ -83,6 +83,8 @@ class LiveLog:
         self._told_progress: dict[bytes, float] = {}
         self._lines: list[str] = []
         self._is_silent = False
+        #: Set when jobs can be submitted, and the tour is over.
+        self.ready: Final = asyncio.Event()
 
     def say(self, text: str) -> None:
         """Print a line of the node itself."""
@@ -102,6 +104,7 @@ class LiveLog:
                 if self._tours:
                     await self._give_tour(gateway, stopping)
                 if not (self._tours and self._ends_after_tour):
+                    self.ready.set()
                     await stopped.wait()
                 over.set()
                 await looking

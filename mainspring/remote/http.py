@@ -317,7 +317,8 @@ def _checked_address(url: str) -> tuple[str, str, str]:
         )
     shown_host = f"[{host}]" if ":" in host else host
     origin = f"{parts.scheme}://{shown_host}" + ("" if port is None else f":{port}")
-    before = parts.path.rstrip("/")
+    # As a server shows its address.
+    before = parts.path.rstrip("/").removesuffix("/api/v1")
     return origin, before, origin + before
 
 

@@ -52,8 +52,10 @@ def listen(option: str, address: Address) -> socket.socket:
             backlog=_BACKLOG,
         )
     except OSError as error:
+        # Python adds the address in brackets, which we have said.
+        why = (error.strerror or str(error)).partition(" (while")[0]
         raise ConfigError(
-            f"{option}: {address} cannot be opened: {error.strerror or error}",
+            f"{option}: {address} cannot be opened: {why}",
             hint=f"stop what listens there, or choose another with --{option}",
         ) from None
     found.setblocking(False)

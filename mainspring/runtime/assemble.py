@@ -50,7 +50,7 @@ async def open_store(settings: Settings, *, clock: Clock | None = None) -> Store
         raise ConfigError(
             "store: this needs the store itself, and the address is a server's",
             hint="run it where the store is, with --store postgresql://... or sqlite:///...; "
-            "workers reach a server at grpcs://HOST:PORT",
+            "workers reach a server at grpc://HOST:PORT, or grpcs:// where it is encrypted",
         )
     if is_server(settings.store_url):
         raise ConfigError(

@@ -108,6 +108,13 @@ async def first_key(store: KeyStore) -> str | None:
     return key.shown()
 
 
+def first_of(error: Exception) -> Exception:
+    """Return what went wrong first, of what went wrong in tasks that ran together."""
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
 class Front:
     """The doors before one store."""
 
@@ -148,7 +155,6 @@ class Front:
     ) -> None:
         """Open the doors, and close them when it is time."""
         doors = self._doors
-        key = await first_key(self._store) if doors.asks_keys else None
         listening = listen("http", doors.http)
         async with AsyncExitStack() as stack:
             group = await stack.enter_async_context(asyncio.TaskGroup())
@@ -161,6 +167,8 @@ class Front:
             group.create_task(run_role("event stream", self._hub.step, stopping))
             if self._keyring is not None:
                 group.create_task(run_role("key uses", self._keyring.step, stopping))
+            # Not before the doors are open: a key that nobody is told of is lost for good.
+            key = await first_key(self._store) if doors.asks_keys else None
             scheme = "https" if doors.tls.is_used else "http"
             on_open(Opened(f"{scheme}://{bound_to(listening, doors.http)}", grpc, key))
             await stopping.wait()
@@ -220,6 +228,8 @@ async def run_server(
                 await serving
             finally:
                 stopping.set()
+    except ExceptionGroup as several:
+        raise first_of(several) from None
     finally:
         if blobs is not None:
             await blobs.close()

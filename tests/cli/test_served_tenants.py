@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
+from mainspring.runtime.addresses import Address, listen
 from tests.cli.conftest import Commands, Done, Running
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
@@ -106,3 +107,23 @@ def test_a_tenant_of_others_cannot_be_named(served: Served) -> None:
         assert done.error_code == "forbidden", done
         assert "leave the tenant out" in done.err
         served(mine, *words, "--tenant", "acme")
+
+
+@pytest.mark.parametrize("door", ["http", "grpc"])
+def test_a_taken_port_ends_the_server_in_words(mainspring: Commands, door: str) -> None:
+    with listen(door, Address("127.0.0.1", 0)) as taken:
+        place = f"127.0.0.1:{taken.getsockname()[1]}"
+        doors = {"http": "127.0.0.1:0", "grpc": "127.0.0.1:0"} | {door: place}
+        words = [part for name, at in doors.items() for part in (f"--{name}", at)]
+        done = mainspring.cold("server", "start", *words)
+    assert done.code == 2, done
+    assert f"error: {door}: {place} cannot be opened" in done.err
+    assert f"--{door}" in done.err
+    # Nobody was told of a key, so there is none.
+    assert mainspring("keys", "ls", "--ended", "-o", "json", expect=0).json() == []
+
+
+def test_the_address_may_be_given_as_the_server_shows_it(served: Served) -> None:
+    shown = served._replace(url=f"{served.url}/api/v1/")
+    shown(served.admin, "submit", "greet")
+    assert len(shown.rows(served.admin, "jobs", "ls")) == 1
