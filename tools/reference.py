@@ -26,6 +26,7 @@ from mainspring.server.http.routes import TABLE as ROUTES  # noqa: E402
 
 FOLDER = ROOT / "docs/reference"
 NOTE = "<!-- Written by tools/reference.py from the code; edit the code instead. -->"
+LINE_CHARACTERS = 120
 CLI_INTRODUCTION = """\
 `mainspring COMMAND [OPTIONS]`. `--help` after any command prints what is below. Data goes to
 stdout, everything else to stderr; [](exit-codes.md) lists what a command may end with."""
@@ -90,6 +91,22 @@ says that there may be more."""
 PARAMETERS = re.compile(r"^Parameters\n-+\n", re.MULTILINE)
 
 
+def compact_json(value: Any, depth: int = 0) -> str:
+    """Return JSON text in which whatever fits a line is on one, so that large files stay small."""
+    line = json.dumps(value, ensure_ascii=False)
+    if depth + len(line) <= LINE_CHARACTERS or not value or not isinstance(value, dict | list):
+        return line
+    if isinstance(value, dict):
+        parts = [f"{json.dumps(name)}: {compact_json(value[name], depth + 1)}" for name in value]
+        opening, closing = "{}"
+    else:
+        parts = [compact_json(each, depth + 1) for each in value]
+        opening, closing = "[]"
+    space = " " * (depth + 1)
+    body = ",\n".join(space + part for part in parts)
+    return f"{opening}\n{body}\n{' ' * depth}{closing}"
+
+
 def main() -> int:
     """Write the pages; with --check only compare, and fail when one differs."""
     pages = {
@@ -100,7 +117,7 @@ def main() -> int:
         "limits.md": limits_page(),
         "search.md": search_page(),
         "rest.md": rest_page(),
-        "openapi.json": json.dumps(document(ROUTES), indent=1, ensure_ascii=False) + "\n",
+        "openapi.json": compact_json(document(ROUTES)) + "\n",
     }
     stale = [name for name, text in pages.items() if read(FOLDER / name) != text]
     if "--check" in sys.argv[1:]:

@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Any, Final
 
+import msgspec
 from cyclopts import App, Parameter
 
 from mainspring.app.durations import milliseconds
@@ -22,11 +23,12 @@ from mainspring.cli.output import (
 from mainspring.cli.records import job_record
 from mainspring.cli.tables import Cell, Column
 from mainspring.cli.text import absolute, printable, relative, styled
-from mainspring.domain.ids import JOB, SCHEDULE, parse_job, show
+from mainspring.domain.ids import parse_job
 from mainspring.domain.limits import PAGE_ITEMS_MAX
 from mainspring.domain.webhooks import EndpointState, WebhookView
 from mainspring.ports.clock import utc_now
 from mainspring.ports.webhooks import Made, WebhookDraft, WebhookEdit
+from mainspring.wire.documents.webhooks import webhook_document
 
 app: Final = App(
     name="webhooks",
@@ -316,26 +318,7 @@ async def test(webhook: str, /, *, options: Given) -> None:
 
 def webhook_record(hook: WebhookView) -> dict[str, Any]:
     """Return an endpoint for machines."""
-    wanted = hook.wanted
-    return {
-        "id": hook.webhook_id,
-        "url": wanted.url,
-        "events": list(wanted.events),
-        "state": hook.state,
-        "reason": hook.reason,
-        "description": wanted.description,
-        "tenant": hook.tenant,
-        "job": None if wanted.job_id is None else show(JOB, wanted.job_id),
-        "schedule": None if wanted.schedule_id is None else show(SCHEDULE, wanted.schedule_id),
-        "kinds": list(wanted.kinds),
-        "queues": list(wanted.queues),
-        "version": hook.version,
-        "created_at": hook.created_at,
-        "changed_at": hook.changed_at,
-        "last_success_at": hook.last_success_at,
-        "last_failure_at": hook.last_failure_at,
-        "failing_since": hook.failing_since,
-    }
+    return msgspec.structs.asdict(webhook_document(hook))
 
 
 def _joined(words: tuple[str, ...]) -> tuple[str, ...]:

@@ -5,14 +5,20 @@ inserted in the transaction that settles what it tells. Its payload names the en
 holds a secret.
 """
 
+import difflib
+from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
 
 import msgspec
 
+from mainspring.domain.errors import InvalidInput
 from mainspring.domain.ids import WEBHOOK, show
+from mainspring.domain.limits import URL_CHARACTERS_MAX, WEBHOOK_FILTER_ITEMS_MAX
+from mainspring.domain.names import check_name, check_range
 
+_SIMILAR: Final = 0.5
 #: Kind and queue of delivery jobs.
 KIND: Final = "mainspring.webhook"
 QUEUE: Final = "mainspring.webhooks"
@@ -136,3 +142,36 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     info: dict[str, Any] = {}
     #: When it happened, where that is not when the delivery job was made.
     at: datetime | None = None
+
+
+def check_url(url: object) -> str:
+    """Return an address, or raise where it is no text, or too much of it."""
+    if not isinstance(url, str) or len(url) > URL_CHARACTERS_MAX:
+        raise InvalidInput(f"url: it is to be text of at most {URL_CHARACTERS_MAX:,} characters")
+    return url
+
+
+def events_of(words: Sequence[str]) -> tuple[Event, ...]:
+    """Return what an endpoint is to be told of, each once."""
+    if isinstance(words, str) or not words:
+        raise InvalidInput(
+            "events: name what it shall be told of, in a list",
+            hint=f"known: {', '.join(EVENTS)}",
+        )
+    return tuple(dict.fromkeys(_event(word) for word in words))
+
+
+def filter_of(name: str, words: Sequence[str], most: int) -> tuple[str, ...]:
+    """Return the kinds or queues that an endpoint is narrowed to, each once."""
+    if isinstance(words, str):
+        raise InvalidInput(f"{name}: give them in a list", hint=f"write [{words!r}]")
+    check_range(name, len(words), 0, WEBHOOK_FILTER_ITEMS_MAX)
+    return tuple(dict.fromkeys(check_name(name, word, most) for word in words))
+
+
+def _event(word: str) -> Event:
+    if word in EVENTS:
+        return Event(word)
+    near = difflib.get_close_matches(str(word), EVENTS, 1, _SIMILAR)
+    hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(EVENTS)}"
+    raise InvalidInput(f"events: there is no event {word!r}", hint=hint)

@@ -130,9 +130,11 @@ class WebhookGateway(Protocol):
     With ``tenant``, an endpoint of another one is one that does not exist.
     """
 
-    async def create(self, draft: WebhookDraft, *, actor: str) -> Made:
+    async def create(self, draft: WebhookDraft, *, key: str | None = None, actor: str) -> Made:
         """Check it, then make it with a secret of its own.
 
+        ``key`` names an endpoint for a day: asked again, the same one is answered with its secret,
+        unless it was changed meanwhile (``Conflict``).
         Raises ``InvalidInput`` for an address that can never be called, ``LimitReached``.
         """
         ...
@@ -156,7 +158,10 @@ class WebhookGateway(Protocol):
         tenant: str | None = None,
         actor: str,
     ) -> WebhookView:
-        """Change it; with ``version``, only if it still has that one, else raise ``Changed``."""
+        """Change it; with ``version``, only if it still has that one, else raise ``Changed``.
+
+        What is so already is left so, whatever its version.
+        """
         ...
 
     async def rotate(
@@ -164,10 +169,14 @@ class WebhookGateway(Protocol):
         webhook: str,
         *,
         keep_seconds: int = 86_400,
+        version: int | None = None,
         tenant: str | None = None,
         actor: str,
     ) -> Made:
-        """Make a new secret; the one before signs as well for so long, and then no more."""
+        """Make a new secret; the one before signs as well for so long, and then no more.
+
+        With ``version``, only if it still has that one, else raise ``Changed``.
+        """
         ...
 
     async def disable(

@@ -1,6 +1,5 @@
 """The client's door to the endpoints of webhooks."""
 
-import difflib
 import ipaddress
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -22,14 +21,11 @@ from mainspring.domain.limits import (
     PAGE_ITEMS_MAX,
     QUEUE_CHARACTERS_MAX,
     TENANT_CHARACTERS_MAX,
-    URL_CHARACTERS_MAX,
-    WEBHOOK_FILTER_ITEMS_MAX,
     WEBHOOKS_MAX,
 )
 from mainspring.domain.names import check_name, check_note, check_range
 from mainspring.domain.states import FINAL, JobState
 from mainspring.domain.webhooks import (
-    EVENTS,
     KIND,
     QUEUE,
     EndpointState,
@@ -40,6 +36,9 @@ from mainspring.domain.webhooks import (
     Secret,
     Wanted,
     WebhookView,
+    check_url,
+    events_of,
+    filter_of,
 )
 from mainspring.kinds.egress import Reach
 from mainspring.kinds.signing import SECRET_BYTES, secret_of
@@ -53,7 +52,7 @@ from mainspring.ports.webhooks import (
     WebhookEdit,
     WebhookStore,
 )
-from mainspring.registry import finding
+from mainspring.registry import finding, repeating
 from mainspring.registry.walls import refuse_other
 from mainspring.wire.settling import settled
 
@@ -61,7 +60,6 @@ _HINT: Final = "list the endpoints to see whether it was made"
 _KEEP_SECONDS_MAX: Final = 30 * 86_400
 #: Others change it at the same moment: so often it is tried anew.
 _ROUNDS: Final = 5
-_SIMILAR: Final = 0.5
 _TOPIC: Final = "webhooks"
 list_ = list
 
@@ -99,12 +97,18 @@ class WebhookDesk:
 
     # --- making and changing ------------------------------------------------------------------
 
-    async def create(self, draft: WebhookDraft, *, actor: str) -> Made:
+    async def create(self, draft: WebhookDraft, *, key: str | None = None, actor: str) -> Made:
         """Check it, then make it."""
+        tenant = self._home(draft.tenant)
+        named: bytes | None = None
+        if key is not None:
+            named, made = await self._under(key, draft, tenant)
+            if made is not None:
+                return made
         secret = secret_of(self._random_bytes(SECRET_BYTES))
         new = NewWebhook(
-            id=self._new_id(),
-            tenant=self._home(draft.tenant),
+            id=named or self._new_id(),
+            tenant=tenant,
             wanted=self._wanted(draft),
             secrets=(Secret(secret),),
         )
@@ -119,6 +123,31 @@ class WebhookDesk:
             )
         self._store.wakeups.announce({_TOPIC})
         return Made(await self._view(new.id), secret)
+
+    async def _under(self, key: str, draft: WebhookDraft, tenant: str) -> tuple[bytes, Made | None]:
+        """Return the id that a key names, and what it named already if there is such."""
+        body = msgspec.msgpack.encode(msgspec.structs.replace(draft, tenant=tenant))
+        now = await self._store.now()
+        named = repeating.id_of(now, f"webhooks of {tenant}", key, body)
+        after = repeating.first_id(now - repeating.DAY)
+        while True:
+            page = await self._store.list_webhooks(tenant, limit=PAGE_ITEMS_MAX, after=after)
+            for view in page:
+                if repeating.is_same(view.id, named, key):
+                    return named, await self._made_before(view)
+            if len(page) < PAGE_ITEMS_MAX:
+                return named, None
+            after = page[-1].id
+
+    async def _made_before(self, view: WebhookView) -> Made:
+        """Return an endpoint as it was made, with its first secret, while it is as it was."""
+        found = await self._recipient(view.webhook_id, view.tenant)
+        if found.view.version != 1:
+            raise Conflict(
+                f"{view.webhook_id} was made under this key, and changed since",
+                hint="rotate its secret to be shown one",
+            )
+        return Made(found.view, found.secrets[0].value)
 
     async def get(self, webhook: str, *, tenant: str | None = None) -> WebhookView:
         """Return an endpoint."""
@@ -145,14 +174,11 @@ class WebhookDesk:
 
         def change(found: Recipient) -> WebhookChange | None:
             view = found.view
-            if version is not None and version != view.version:
-                raise Changed(
-                    f"{webhook} has version {view.version} by now, not {version}",
-                    hint="look at it again, and repeat what is still wanted",
-                )
             edited = self._edited(view.wanted, wanted)
+            # What is so already may be this very change, whose answer was lost.
             if edited == view.wanted:
                 return None
+            _check_version(view, version)
             detail = msgspec.json.encode({"changed": _changed(view.wanted, edited)}).decode()
             return WebhookChange(wanted=edited, action="webhook.edit", detail=detail)
 
@@ -164,6 +190,7 @@ class WebhookDesk:
         webhook: str,
         *,
         keep_seconds: int = 86_400,
+        version: int | None = None,
         tenant: str | None = None,
         actor: str,
     ) -> Made:
@@ -173,6 +200,7 @@ class WebhookDesk:
         secret = secret_of(self._random_bytes(SECRET_BYTES))
 
         def change(found: Recipient) -> WebhookChange:
+            _check_version(found.view, version)
             old = () if not keep_seconds else (Secret(found.secrets[0].value, until),)
             return WebhookChange(secrets=(Secret(secret), *old), action="webhook.rotate_secret")
 
@@ -330,12 +358,12 @@ class WebhookDesk:
     def _wanted(self, draft: WebhookDraft) -> Wanted:
         return Wanted(
             url=self._url(draft.url),
-            events=_events(draft.events),
+            events=events_of(draft.events),
             description=check_note("description", draft.description),
             job_id=None if draft.job is None else parse(JOB, draft.job.partition(":")[0]),
             schedule_id=None if draft.schedule is None else parse(SCHEDULE, draft.schedule),
-            kinds=_names("kinds", draft.kinds, KIND_CHARACTERS_MAX),
-            queues=_names("queues", draft.queues, QUEUE_CHARACTERS_MAX),
+            kinds=filter_of("kinds", draft.kinds, KIND_CHARACTERS_MAX),
+            queues=filter_of("queues", draft.queues, QUEUE_CHARACTERS_MAX),
         )
 
     def _edited(self, now: Wanted, edit: WebhookEdit) -> Wanted:
@@ -343,24 +371,19 @@ class WebhookDesk:
         if edit.url is not None:
             fields["url"] = self._url(edit.url)
         if edit.events is not None:
-            fields["events"] = _events(edit.events)
+            fields["events"] = events_of(edit.events)
         if edit.description is not None:
             fields["description"] = check_note("description", edit.description)
         if edit.kinds is not None:
-            fields["kinds"] = _names("kinds", edit.kinds, KIND_CHARACTERS_MAX)
+            fields["kinds"] = filter_of("kinds", edit.kinds, KIND_CHARACTERS_MAX)
         if edit.queues is not None:
-            fields["queues"] = _names("queues", edit.queues, QUEUE_CHARACTERS_MAX)
+            fields["queues"] = filter_of("queues", edit.queues, QUEUE_CHARACTERS_MAX)
         return msgspec.structs.replace(now, **fields)
 
     def _url(self, text: str) -> str:
         """Return an address that may be called, as far as that can be said without asking."""
-        given: object = text
-        if not isinstance(given, str) or len(text) > URL_CHARACTERS_MAX:
-            raise InvalidInput(
-                f"url: it is to be text of at most {URL_CHARACTERS_MAX:,} characters"
-            )
         try:
-            host = checked_url(text).hostname or ""
+            host = checked_url(check_url(text)).hostname or ""
         except Refused as error:
             raise InvalidInput(str(error), hint="write https://example.org/path") from None
         refused = self._reach.refuses(host, _addresses(host))
@@ -382,28 +405,12 @@ def _addresses(host: str) -> list_[ipaddress.IPv4Address | ipaddress.IPv6Address
         return []
 
 
-def _events(words: Sequence[str]) -> tuple[Event, ...]:
-    if isinstance(words, str) or not words:
-        raise InvalidInput(
-            "events: name what it shall be told of, in a list",
-            hint=f"known: {', '.join(EVENTS)}",
+def _check_version(view: WebhookView, version: int | None) -> None:
+    if version is not None and version != view.version:
+        raise Changed(
+            f"{view.webhook_id} has version {view.version} by now, not {version}",
+            hint="look at it again, and repeat what is still wanted",
         )
-    return tuple(dict.fromkeys(_event(word) for word in words))
-
-
-def _event(word: str) -> Event:
-    if word in EVENTS:
-        return Event(word)
-    near = difflib.get_close_matches(str(word), EVENTS, 1, _SIMILAR)
-    hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(EVENTS)}"
-    raise InvalidInput(f"events: there is no event {word!r}", hint=hint)
-
-
-def _names(name: str, words: Sequence[str], most: int) -> tuple[str, ...]:
-    if isinstance(words, str):
-        raise InvalidInput(f"{name}: give them in a list", hint=f"write [{words!r}]")
-    check_range(name, len(words), 0, WEBHOOK_FILTER_ITEMS_MAX)
-    return tuple(dict.fromkeys(check_name(name, word, most) for word in words))
 
 
 def _changed(before: Wanted, after: Wanted) -> dict[str, object]:

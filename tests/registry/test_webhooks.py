@@ -15,13 +15,14 @@ from mainspring.domain.errors import (
     LimitReached,
     MainspringError,
     NotFound,
+    SubmissionKeyReused,
 )
 from mainspring.domain.ids import JOB, SCHEDULE, WEBHOOK, show, show_job
 from mainspring.domain.job import JobView
 from mainspring.domain.states import JobState
 from mainspring.domain.webhooks import KIND, QUEUE, EndpointState, Event, Message, Secret
 from mainspring.ports.entropy import new_job_id
-from mainspring.ports.gateway import Submission
+from mainspring.ports.gateway import ClientGateway, Submission
 from mainspring.ports.store import Store
 from mainspring.ports.webhooks import WebhookDraft, WebhookEdit
 from mainspring.registry import webhooks
@@ -42,7 +43,7 @@ def draft(**changes: Any) -> WebhookDraft:
 
 
 async def test_an_endpoint_is_made_with_a_secret_that_is_shown_once(
-    desk: FrontDesk, store: Store
+    gateway: ClientGateway, store: Store
 ) -> None:
     job, schedule = show(JOB, bytes(16)), show(SCHEDULE, bytes(16))
     wanted = draft(
@@ -54,16 +55,16 @@ async def test_an_endpoint_is_made_with_a_secret_that_is_shown_once(
         description="ops",
         tenant="acme",
     )
-    made = await desk.webhooks.create(wanted, actor=ADA)
+    made = await gateway.webhooks.create(wanted, actor=ADA)
     assert len(base64.b64decode(made.secret.removeprefix("whsec_"))) == 32
-    view = await desk.webhooks.get(made.webhook.webhook_id, tenant="acme")
+    view = await gateway.webhooks.get(made.webhook.webhook_id, tenant="acme")
     assert view == made.webhook
     assert (view.tenant, view.state) == ("acme", EndpointState.ACTIVE)
     assert view.wanted.events == (Event.JOB_DEAD, Event.JOB_FAILED)
     assert (view.wanted.job_id, view.wanted.schedule_id) == (bytes(16), bytes(16))
     assert made.secret not in repr(view)
-    assert made.secret not in repr(await desk.webhooks.list())
-    other = await desk.webhooks.create(draft(), actor=ADA)
+    assert made.secret not in repr(await gateway.webhooks.list())
+    other = await gateway.webhooks.create(draft(), actor=ADA)
     assert other.secret != made.secret
 
 
@@ -97,19 +98,19 @@ async def test_an_endpoint_is_made_with_a_secret_that_is_shown_once(
     ],
 )
 async def test_what_cannot_be_is_refused(
-    desk: FrontDesk, changes: dict[str, Any], words: str, hint: str
+    gateway: ClientGateway, changes: dict[str, Any], words: str, hint: str
 ) -> None:
     with pytest.raises(InvalidInput) as caught:
-        await desk.webhooks.create(draft(**changes), actor=ADA)
+        await gateway.webhooks.create(draft(**changes), actor=ADA)
     assert words in caught.value.message
     assert hint in (caught.value.hint or "")
-    assert await desk.webhooks.list() == []
+    assert await gateway.webhooks.list() == []
 
 
 @pytest.mark.parametrize("changes", [{"job": "sch_1"}, {"schedule": "nightly"}])
-async def test_ids_are_checked(desk: FrontDesk, changes: dict[str, Any]) -> None:
+async def test_ids_are_checked(gateway: ClientGateway, changes: dict[str, Any]) -> None:
     with pytest.raises(InvalidId):
-        await desk.webhooks.create(draft(**changes), actor=ADA)
+        await gateway.webhooks.create(draft(**changes), actor=ADA)
 
 
 async def test_an_operator_may_allow_what_is_not_public(store: Store) -> None:
@@ -123,59 +124,59 @@ async def test_an_operator_may_allow_what_is_not_public(store: Store) -> None:
 
 
 async def test_a_tenant_has_so_many_endpoints_and_no_more(
-    desk: FrontDesk, monkeypatch: pytest.MonkeyPatch
+    gateway: ClientGateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(webhooks, "WEBHOOKS_MAX", 2)
     for _ in range(2):
-        await desk.webhooks.create(draft(), actor=ADA)
+        await gateway.webhooks.create(draft(), actor=ADA)
     with pytest.raises(LimitReached, match="has 2 endpoints"):
-        await desk.webhooks.create(draft(), actor=ADA)
-    await desk.webhooks.create(draft(tenant="other"), actor=ADA)
+        await gateway.webhooks.create(draft(), actor=ADA)
+    await gateway.webhooks.create(draft(tenant="other"), actor=ADA)
 
 
-async def test_another_tenants_endpoint_is_one_that_does_not_exist(desk: FrontDesk) -> None:
-    made = await desk.webhooks.create(draft(tenant="acme"), actor=ADA)
+async def test_another_tenants_endpoint_is_one_that_does_not_exist(gateway: ClientGateway) -> None:
+    made = await gateway.webhooks.create(draft(tenant="acme"), actor=ADA)
     theirs = made.webhook.webhook_id
     unknown = show(WEBHOOK, new_job_id())
     for hook in (theirs, unknown):
-        desk_of = desk.webhooks
+        hooks = gateway.webhooks
         for ask in (
-            desk_of.get(hook, tenant="other"),
-            desk_of.edit(hook, WebhookEdit(description="x"), tenant="other", actor=ADA),
-            desk_of.rotate(hook, tenant="other", actor=ADA),
-            desk_of.disable(hook, tenant="other", actor=ADA),
-            desk_of.enable(hook, tenant="other", actor=ADA),
-            desk_of.delete(hook, tenant="other", actor=ADA),
-            desk_of.deliveries(hook, tenant="other"),
-            desk_of.send_test(hook, tenant="other", actor=ADA),
+            hooks.get(hook, tenant="other"),
+            hooks.edit(hook, WebhookEdit(description="x"), tenant="other", actor=ADA),
+            hooks.rotate(hook, tenant="other", actor=ADA),
+            hooks.disable(hook, tenant="other", actor=ADA),
+            hooks.enable(hook, tenant="other", actor=ADA),
+            hooks.delete(hook, tenant="other", actor=ADA),
+            hooks.deliveries(hook, tenant="other"),
+            hooks.send_test(hook, tenant="other", actor=ADA),
         ):
             with pytest.raises(NotFound) as caught:
                 await ask
             assert caught.value.message == f"there is no webhook {hook}"
-    assert await desk.webhooks.list("other") == []
-    assert await desk.webhooks.get(theirs) == made.webhook
+    assert await gateway.webhooks.list("other") == []
+    assert await gateway.webhooks.get(theirs) == made.webhook
 
 
-async def test_an_edit_changes_what_is_given(desk: FrontDesk) -> None:
-    made = await desk.webhooks.create(draft(kinds=["a"]), actor=ADA)
+async def test_an_edit_changes_what_is_given(gateway: ClientGateway) -> None:
+    made = await gateway.webhooks.create(draft(kinds=["a"]), actor=ADA)
     hook = made.webhook.webhook_id
     wanted = WebhookEdit(url="https://example.org/new", events=["job.succeeded"])
-    edited = await desk.webhooks.edit(hook, wanted, version=1, actor=ADA)
+    edited = await gateway.webhooks.edit(hook, wanted, version=1, actor=ADA)
     assert (edited.version, edited.wanted.url) == (2, "https://example.org/new")
     assert (edited.wanted.events, edited.wanted.kinds) == ((Event.JOB_SUCCEEDED,), ("a",))
     # Nothing new: no new version.
-    assert (await desk.webhooks.edit(hook, wanted, actor=ADA)).version == 2
+    assert (await gateway.webhooks.edit(hook, wanted, actor=ADA)).version == 2
     with pytest.raises(Changed, match="version 2 by now"):
-        await desk.webhooks.edit(hook, WebhookEdit(description="x"), version=1, actor=ADA)
+        await gateway.webhooks.edit(hook, WebhookEdit(description="x"), version=1, actor=ADA)
     for bad in (WebhookEdit(url="http://10.0.0.1"), WebhookEdit(events=["nope"])):
         with pytest.raises(InvalidInput):
-            await desk.webhooks.edit(hook, bad, actor=ADA)
+            await gateway.webhooks.edit(hook, bad, actor=ADA)
 
 
 async def test_a_new_secret_leaves_the_old_one_a_while(
-    desk: FrontDesk, store: Store, clock: SettableClock
+    gateway: ClientGateway, store: Store, clock: SettableClock
 ) -> None:
-    first = await desk.webhooks.create(draft(), actor=ADA)
+    first = await gateway.webhooks.create(draft(), actor=ADA)
     hook = first.webhook.webhook_id
 
     async def secrets() -> tuple[Secret, ...]:
@@ -183,30 +184,64 @@ async def test_a_new_secret_leaves_the_old_one_a_while(
         assert found is not None
         return found.secrets
 
-    second = await desk.webhooks.rotate(hook, keep_seconds=3_600, actor=ADA)
+    second = await gateway.webhooks.rotate(hook, keep_seconds=3_600, actor=ADA)
     until = clock.now() + timedelta(hours=1)
     assert await secrets() == (Secret(second.secret), Secret(first.secret, until))
     # Two at most: the oldest goes.
-    third = await desk.webhooks.rotate(hook, keep_seconds=3_600, actor=ADA)
+    third = await gateway.webhooks.rotate(hook, keep_seconds=3_600, actor=ADA)
     assert await secrets() == (Secret(third.secret), Secret(second.secret, until))
-    fourth = await desk.webhooks.rotate(hook, keep_seconds=0, actor=ADA)
+    fourth = await gateway.webhooks.rotate(hook, keep_seconds=0, actor=ADA)
     assert await secrets() == (Secret(fourth.secret),)
     assert fourth.webhook.version == 4
     with pytest.raises(InvalidInput):
-        await desk.webhooks.rotate(hook, keep_seconds=-1, actor=ADA)
+        await gateway.webhooks.rotate(hook, keep_seconds=-1, actor=ADA)
 
 
-async def test_disabling_and_enabling_say_whether_they_changed_anything(desk: FrontDesk) -> None:
-    hook = (await desk.webhooks.create(draft(), actor=ADA)).webhook.webhook_id
-    assert not await desk.webhooks.enable(hook, actor=ADA)
-    assert await desk.webhooks.disable(hook, reason="moved", actor=ADA)
-    assert not await desk.webhooks.disable(hook, actor=ADA)
-    assert (await desk.webhooks.get(hook)).reason == "moved"
-    assert await desk.webhooks.enable(hook, actor=ADA)
-    assert (await desk.webhooks.get(hook)).state is EndpointState.ACTIVE
-    assert await desk.webhooks.delete(hook, actor=ADA)
+async def test_a_secret_is_replaced_for_the_version_that_was_seen(
+    gateway: ClientGateway, store: Store
+) -> None:
+    first = await gateway.webhooks.create(draft(), actor=ADA)
+    hook = first.webhook.webhook_id
+    second = await gateway.webhooks.rotate(hook, version=1, actor=ADA)
+    # The same again, as after a lost answer: the secret that the receiver knows signs on.
+    with pytest.raises(Changed):
+        await gateway.webhooks.rotate(hook, version=1, actor=ADA)
+    found = await store.get_recipient(first.webhook.id)
+    assert found is not None
+    assert [each.value for each in found.secrets] == [second.secret, first.secret]
+
+
+async def test_an_endpoint_is_made_once_under_its_key(
+    gateway: ClientGateway, clock: SettableClock
+) -> None:
+    first = await gateway.webhooks.create(draft(), key="pager", actor=ADA)
+    clock.advance(timedelta(hours=23))
+    assert await gateway.webhooks.create(draft(), key="pager", actor=ADA) == first
+    other = await gateway.webhooks.create(draft(), key="other", actor=ADA)
+    assert other.webhook.id != first.webhook.id
+    theirs = await gateway.webhooks.create(draft(tenant="acme"), key="pager", actor=ADA)
+    assert theirs.webhook.tenant == "acme"
+    with pytest.raises(SubmissionKeyReused):
+        await gateway.webhooks.create(draft(description="x"), key="pager", actor=ADA)
+    await gateway.webhooks.rotate(first.webhook.webhook_id, actor=ADA)
+    with pytest.raises(Conflict, match="changed since"):
+        await gateway.webhooks.create(draft(), key="pager", actor=ADA)
+    assert len(await gateway.webhooks.list("default")) == 2
+
+
+async def test_disabling_and_enabling_say_whether_they_changed_anything(
+    gateway: ClientGateway,
+) -> None:
+    hook = (await gateway.webhooks.create(draft(), actor=ADA)).webhook.webhook_id
+    assert not await gateway.webhooks.enable(hook, actor=ADA)
+    assert await gateway.webhooks.disable(hook, reason="moved", actor=ADA)
+    assert not await gateway.webhooks.disable(hook, actor=ADA)
+    assert (await gateway.webhooks.get(hook)).reason == "moved"
+    assert await gateway.webhooks.enable(hook, actor=ADA)
+    assert (await gateway.webhooks.get(hook)).state is EndpointState.ACTIVE
+    assert await gateway.webhooks.delete(hook, actor=ADA)
     with pytest.raises(NotFound):
-        await desk.webhooks.delete(hook, actor=ADA)
+        await gateway.webhooks.delete(hook, actor=ADA)
 
 
 async def test_two_who_change_at_once_both_have_their_way(
@@ -228,32 +263,34 @@ async def _end(store: Store, job: JobView, *, well: bool) -> None:
     await store.settle([verdict(claimed, SUCCEEDED if well else FAILED_FOR_GOOD)])
 
 
-async def test_a_test_is_a_delivery_and_is_found_among_them(desk: FrontDesk, store: Store) -> None:
-    hook = (await desk.webhooks.create(draft(tenant="acme"), actor=ADA)).webhook.webhook_id
-    other = (await desk.webhooks.create(draft(), actor=ADA)).webhook.webhook_id
+async def test_a_test_is_a_delivery_and_is_found_among_them(
+    gateway: ClientGateway, store: Store
+) -> None:
+    hook = (await gateway.webhooks.create(draft(tenant="acme"), actor=ADA)).webhook.webhook_id
+    other = (await gateway.webhooks.create(draft(), actor=ADA)).webhook.webhook_id
     listening = store.wakeups.subscribe({f"queue:{QUEUE}", "webhooks"})
-    job = await desk.webhooks.send_test(hook, actor=ADA)
+    job = await gateway.webhooks.send_test(hook, actor=ADA)
     assert await listening.wait(30) == {f"queue:{QUEUE}", "webhooks"}
     listening.close()
     assert (job.kind, job.queue, job.tenant) == (KIND, QUEUE, "acme")
     message = msgspec.json.decode(job.payload, type=Message)
     assert (message.endpoint, message.event) == (hook, Event.TEST)
     assert message.info == {"asked_by": ADA}
-    assert [each.id for each in await desk.webhooks.deliveries(hook)] == [job.id]
-    assert list(await desk.webhooks.deliveries(other)) == []
+    assert [each.id for each in await gateway.webhooks.deliveries(hook)] == [job.id]
+    assert list(await gateway.webhooks.deliveries(other)) == []
 
 
 @pytest.mark.parametrize("well", [True, False])
 async def test_a_redelivery_keeps_its_webhook_id(
-    desk: FrontDesk, store: Store, clock: SettableClock, *, well: bool
+    gateway: ClientGateway, store: Store, clock: SettableClock, *, well: bool
 ) -> None:
-    hook = (await desk.webhooks.create(draft(), actor=ADA)).webhook.webhook_id
-    job = await desk.webhooks.send_test(hook, actor=ADA)
+    hook = (await gateway.webhooks.create(draft(), actor=ADA)).webhook.webhook_id
+    job = await gateway.webhooks.send_test(hook, actor=ADA)
     with pytest.raises(Conflict, match="delivered without being asked"):
-        await desk.webhooks.redeliver(job.id, actor=ADA)
+        await gateway.webhooks.redeliver(job.id, actor=ADA)
     await _end(store, job, well=well)
     clock.advance(timedelta(hours=1))
-    again = await desk.webhooks.redeliver(job.id, actor=ADA)
+    again = await gateway.webhooks.redeliver(job.id, actor=ADA)
     assert again.state is JobState.READY
     assert again.effect_key == job.effect_key
     assert (again.id == job.id) is not well
@@ -262,27 +299,27 @@ async def test_a_redelivery_keeps_its_webhook_id(
         assert msgspec.json.decode(again.payload, type=Message).at == job.created_at
     for tenant in ("other",):
         with pytest.raises(NotFound):
-            await desk.webhooks.redeliver(job.id, tenant=tenant, actor=ADA)
+            await gateway.webhooks.redeliver(job.id, tenant=tenant, actor=ADA)
 
 
 async def test_only_deliveries_to_endpoints_that_are_there_are_redelivered(
-    desk: FrontDesk, store: Store
+    gateway: ClientGateway, store: Store
 ) -> None:
     unknown = new_job_id()
     with pytest.raises(NotFound, match=show_job(unknown)):
-        await desk.webhooks.redeliver(unknown, actor=ADA)
-    hook = (await desk.webhooks.create(draft(), actor=ADA)).webhook.webhook_id
-    job = await desk.webhooks.send_test(hook, actor=ADA)
+        await gateway.webhooks.redeliver(unknown, actor=ADA)
+    hook = (await gateway.webhooks.create(draft(), actor=ADA)).webhook.webhook_id
+    job = await gateway.webhooks.send_test(hook, actor=ADA)
     await _end(store, job, well=False)
-    await desk.webhooks.delete(hook, actor=ADA)
+    await gateway.webhooks.delete(hook, actor=ADA)
     with pytest.raises(NotFound, match=hook):
-        await desk.webhooks.redeliver(job.id, actor=ADA)
+        await gateway.webhooks.redeliver(job.id, actor=ADA)
 
 
-async def test_nobody_submits_what_would_be_signed_as_ours(desk: FrontDesk) -> None:
+async def test_nobody_submits_what_would_be_signed_as_ours(gateway: ClientGateway) -> None:
     for kind in (KIND, "mainspring.other"):
         with pytest.raises(InvalidInput, match="of the product itself"):
-            await desk.submit([Submission(kind=kind, kind_is_known=True)])
+            await gateway.submit([Submission(kind=kind, kind_is_known=True)])
 
 
 async def test_a_desk_for_one_tenant_knows_no_other(desk: FrontDesk) -> None:

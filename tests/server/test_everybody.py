@@ -18,6 +18,7 @@ from mainspring.ports.gateway import Submission
 from mainspring.ports.operations import OperationAsk
 from mainspring.ports.scheduling import CalendarDraft, ScheduleDraft
 from mainspring.ports.store import Store
+from mainspring.ports.webhooks import WebhookDraft
 from mainspring.registry.desk import FrontDesk
 from mainspring.server.events import Hub
 from mainspring.server.http.routes import TABLE
@@ -28,6 +29,7 @@ from mainspring.wire.documents.calendars import CalendarBody
 from mainspring.wire.documents.definitions import ScheduleBody
 from mainspring.wire.documents.ledger import BackfillBody
 from mainspring.wire.documents.operations import OperationBody, StartBody
+from mainspring.wire.documents.webhooks import WebhookBody
 from tests.loopback import serving
 
 #: Whoever knows none of these keys is nobody.
@@ -106,6 +108,7 @@ BODIES: dict[Any, dict[str, Any]] = {
     CalendarBody: {"entries": ["2027-01-01"]},
     OperationBody: {"action": "cancel", "query": "kind:nobodys"},
     StartBody: {"action": "cancel", "query": "kind:nobodys"},
+    WebhookBody: {"url": "https://example.org/hooks", "events": ["job.dead"]},
     BackfillBody: {"from_at": "2027-01-01T00:00:00Z", "until_at": "2027-01-02T00:00:00Z"},
 }
 #: Ids and names that nothing has, by the name of a part of a path.
@@ -165,12 +168,16 @@ async def ours(desk: FrontDesk, store: Store) -> dict[str, str]:
     operation = await desk.operations.start(
         OperationAsk(action="cancel", query="kind:acme.other", tenant="acme"), actor="me"
     )
+    hook = await desk.webhooks.create(
+        WebhookDraft(url="https://example.org/acme", events=["job.dead"], tenant="acme"), actor="me"
+    )
     worker = await open_worker(store, queues={"acme-only": 1}, kinds=("acme.work",))
     await claim(store, worker, kinds=("acme.work",), lanes=lanes({"acme-only": 1}))
     return NOBODYS | {
         "job_id": show_job(job.job_id),
         "schedule": schedule.schedule_id,
         "operation_id": operation.operation_id,
+        "webhook_id": hook.webhook.webhook_id,
         "calendar": "holidays",
         "queue": "acme-only",
         "worker_id": show(WORKER, worker),

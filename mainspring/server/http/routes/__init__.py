@@ -16,6 +16,7 @@ from mainspring.server.http.routes import (
     runs,
     schedules,
     submitting,
+    webhooks,
 )
 from mainspring.server.http.routing import Table
 
@@ -30,6 +31,7 @@ TABLE: Final = Table(
         *schedules.routes.all,
         *ledger.routes.all,
         *calendars.routes.all,
+        *webhooks.routes.all,
         *fleet.queues.all,
         *fleet.workers.all,
         *fleet.handlers.all,
