@@ -82,7 +82,7 @@ BAD = [
     ("jobs ls --profile nope", 2, "invalid_setting", ["'nope'", "config.toml"]),
     ("config explain storre", 3, "not_found", ["'storre'", "did you mean store?"]),
     ("config explain", 2, "invalid_input", ["KEY"]),
-    ("jobs ls --limit 0", 2, "invalid_input", ["between 1 and 500"]),
+    ("jobs ls --limit 0", 2, "invalid_input", ["from 1 to 500"]),
     ("jobs ls --limit ten", 2, "invalid_input", ["--limit", "'ten' is not a whole number"]),
     ("jobs ls extra", 2, "invalid_input", ["takes no 'extra'"]),
     ("jobs ls --since yesterday", 2, "invalid_input", ["'yesterday'", "2h", "2027-01-31T"]),

@@ -36,6 +36,8 @@ def test_queues_are_listed_with_who_serves_them(
     worker.wait_for("no handler of this app names the queue 'defaultt'; did you mean default")
     worker.wait_for("no handler of this app names the queue 'x:y'; it names default")
     worker.wait_for("worker mainspring.cli.tour: ")
+    # It has a session when it has run something.
+    mainspring("submit", "greet", "--queue", "x:y", "--wait", expect=0)
     listed = mainspring("queues", "ls", "-o", "json", expect=0).json()
     assert [(item["name"], item["ready"], item["slots"]) for item in listed] == [
         ("alone", 1, 0), ("default", 0, 0), ("defaultt", 0, 2), ("x:y", 0, 8),
