@@ -78,8 +78,7 @@ def project(tmp_path: Path) -> Iterator[Project]:
 def test_the_first_job(project: Project) -> None:
     declared, submitted = blocks("README.md", "python")
     (project.folder / "app.py").write_text(declared)
-    _, first, _ = map(words_of, blocks("README.md", "sh"))
-    dev, submit = first
+    dev, submit = words_of(blocks("README.md", "sh")[1])
     running = project.start(dev, "ready; in a second terminal")
     done = project.type(*submit, expect=0)
     assert done.out.splitlines()[1:] == ['"sent 1 to ada@example.org"']
@@ -91,12 +90,58 @@ def test_the_first_job(project: Project) -> None:
 def test_on_postgresql(project: Project, database: MakeDatabase) -> None:
     declared, submitted = blocks("README.md", "python")
     (project.folder / "app.py").write_text(declared)
-    migrate, work = words_of(blocks("README.md", "sh")[2])
+    migrate, work = words_of(blocks("README.md", "sh")[-1])
     store = {"MAINSPRING_STORE": database()}
     project.type(*migrate, env=store, expect=0)
     running = project.start(work, r"worker app: 1 handler, queue mail:16, 2 processes", **store)
     assert project.python(submitted, **store) == "sent 2 to ada@example.org\n"
     assert running.end(signal.SIGTERM) == 0
+
+
+@pytest.mark.parametrize(("page", "first"), [("README.md", 2), ("docs/start/service.md", 0)])
+def test_as_a_service(project: Project, page: str, first: int) -> None:
+    declared = blocks("README.md" if first else "docs/start/first-job.md", "python")[0]
+    (project.folder / "app.py").write_text(declared)
+    begin, works, *rest = [
+        block for block in blocks(page, "sh")[first:] if "postgresql" not in block
+    ]
+    migrate, serve = words_of(begin)
+    project.type(*migrate, expect=0)
+    # The ports of the page may be taken on this machine: it chooses others.
+    anywhere = dict.fromkeys(("MAINSPRING_HTTP", "MAINSPRING_GRPC"), "127.0.0.1:0")
+    server = project.start(serve, "store: sqlite|export MAINSPRING_KEY", **anywhere)
+    server.wait_for("store: sqlite|export MAINSPRING_KEY")
+    key = re.search(r"^  (ms_live_\w+)$", server.text, re.MULTILINE)
+    rest_at = re.search(r"REST at http://(127\.0\.0\.1:\d+)/api/v1", server.text)
+    grpc_at = re.search(r"gRPC at (127\.0\.0\.1:\d+)", server.text)
+    assert key
+    assert rest_at
+    assert grpc_at
+
+    def as_here(block: str) -> str:
+        block = block.replace("127.0.0.1:8470", rest_at[1]).replace("127.0.0.1:8471", grpc_at[1])
+        return block.replace("ms_live_...", key[1])
+
+    (work,) = words_of(as_here(works))
+    worker = project.start(work, "worker app: 1 handler", MAINSPRING_KEY=key[1])
+    # A job of a kind is refused until a worker has declared it.
+    assert any(project.type("handlers", "ls", "-o", "name").out for _ in range(100))
+    program = f'mainspring() {{ {shlex.quote(sys.executable)} -m mainspring "$@"; }}\n'
+    script = as_here("".join(rest)).replace(".venv/bin/mainspring", "mainspring")
+    done = subprocess.run(
+        ["bash", "-e", "-c", program + script],
+        cwd=project.folder,
+        env=environment() | {"MAINSPRING_KEY": key[1]},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert '"created":true' in done.stdout
+    assert re.search(r'^"(sent 1 to ada@example.org|Welcome, Ada)"$', done.stdout, re.MULTILINE)
+    assert worker.end(signal.SIGTERM) == 0
+    assert server.end(signal.SIGTERM) == 0
 
 
 def test_the_guide_to_workers(project: Project) -> None:
