@@ -16,7 +16,7 @@ from mainspring.domain.ids import ID_BYTES
 from mainspring.domain.names import check_key
 from mainspring.ports.scheduling import ScheduleDraft
 
-#: How long the key of a schedule or a backfill is good for at least,
+#: How long the key of a schedule, a backfill, an operation or an endpoint is good for at least,
 DAY: Final = timedelta(days=1)
 #: and that of a fire by hand.
 HOUR: Final = timedelta(hours=1)

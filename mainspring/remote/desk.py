@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from mainspring.domain import payload as payloads
-from mainspring.domain.errors import ConfigError, InvalidId, MainspringError, NotFound, with_index
+from mainspring.domain.errors import InvalidId, MainspringError, NotFound, with_index
 from mainspring.domain.ids import ID_BYTES, WORKER, parse_job, show, show_job
 from mainspring.domain.job import (
     AttemptView,
@@ -125,26 +124,19 @@ class RemoteDesk:
     def operations(self) -> "OperationGateway":
         """Return the part that is about operations; made when first asked for."""
         if self._operations is None:
-            self._operations = self._part("operations", "RemoteOperations")
+            from mainspring.remote.operations import RemoteOperations
+
+            self._operations = RemoteOperations(self._http, new_id=self._new_id)
         return self._operations
 
     @property
     def webhooks(self) -> "WebhookGateway":
         """Return the part that is about endpoints of webhooks; made when first asked for."""
         if self._webhooks is None:
-            self._webhooks = self._part("webhooks", "RemoteWebhooks")
-        return self._webhooks
+            from mainspring.remote.webhooks import RemoteWebhooks
 
-    def _part(self, name: str, kind: str) -> Any:
-        """Return a part of this gateway, or say that it has none: never a bare import's trouble."""
-        try:
-            module = import_module(f"mainspring.remote.{name}")
-        except ModuleNotFoundError:
-            raise ConfigError(
-                f"{name} cannot be asked of the server at {self._http.address}",
-                hint="run it where the store is: --store postgresql://... or sqlite:///...",
-            ) from None
-        return getattr(module, kind)(self._http, new_id=self._new_id)
+            self._webhooks = RemoteWebhooks(self._http, new_id=self._new_id)
+        return self._webhooks
 
     async def submit(self, wanted: Sequence[Submission]) -> list[Accepted]:
         """Submit all or nothing; each under an id of its own, so that it may be sent again."""

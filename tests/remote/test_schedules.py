@@ -2,48 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from datetime import timedelta
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from mainspring.domain.errors import OutcomeUnknown, ScheduleExists
+from mainspring.domain.errors import ScheduleExists
 from mainspring.domain.schedule import Cause
-from mainspring.integrations.local_blobs import LocalBlobs
 from mainspring.ports.entropy import new_job_id
 from mainspring.ports.schedules import ScheduleFilter
 from mainspring.ports.scheduling import BackfillAsk
-from mainspring.ports.store import Store
-from mainspring.registry.desk import FrontDesk
-from mainspring.remote.http import RemoteAccess, RemoteAnswer, RemoteHttp
 from mainspring.remote.schedules import RemoteSchedules
 from mainspring.testing.clock import SettableClock
-from tests.loopback import serving
 from tests.registry.drafts import ADA, calendar, draft
-
-
-class Losing(RemoteHttp):
-    """Loses the next answers, after the server has done what it was asked for."""
-
-    losses = 0
-
-    async def _once(self, *request: Any, **options: Any) -> RemoteAnswer:
-        answer = await super()._once(*request, **options)
-        if self.losses:
-            self.losses -= 1
-            raise OutcomeUnknown
-        return answer
-
-
-@pytest.fixture
-async def losing(store: Store, tmp_path: Path) -> AsyncIterator[Losing]:
-    desk = FrontDesk(store, blobs=LocalBlobs(str(tmp_path)), new_id=new_job_id)
-    async with serving(desk) as url:
-        http = Losing(RemoteAccess(url=url))
-        yield http
-        await http.close()
+from tests.remote.conftest import Losing
 
 
 @pytest.fixture
