@@ -90,6 +90,10 @@ def test_who_names_no_tenant_means_the_one_of_the_key(served: Served) -> None:
     assert [row["tenant"] for row in served.rows(mine, "calendars", "ls")] == ["acme"]
     served(mine, "calendars", "rm", "holidays", "--dry-run")
     assert served.rows(theirs, "calendars", "ls") == []
+    # Webhooks.
+    served(mine, "webhooks", "create", "https://example.org/hooks", "--event", "job.dead")
+    assert [row["tenant"] for row in served.rows(mine, "webhooks", "ls")] == ["acme"]
+    assert served.rows(theirs, "webhooks", "ls") == []
     # The rest of what there is to see.
     assert [row["name"] for row in served.rows(mine, "keys", "ls")] == ["acme-bot"]
     assert {row["tenant"] for row in served.rows(mine, "audit", "ls")} == {"acme"}
