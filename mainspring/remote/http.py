@@ -192,7 +192,7 @@ class RemoteHttp:
         try:
             return await once()
         except OutcomeUnknown as error:
-            raise ServerUnreachable(error.message) from error
+            raise ServerUnreachable(error.message, hint=_reach_hint(error)) from error
 
     async def _once(
         self,
@@ -372,4 +372,6 @@ def _reach_hint(error: Exception) -> str | None:
         return "name the authority that its certificate comes from: MAINSPRING_CA"
     if "WRONG_VERSION_NUMBER" in text or "record layer" in text:
         return "it may speak without TLS: try http://"
+    if "illegal" in text:
+        return "what listens there speaks no HTTP: is it the port of gRPC, which is for workers?"
     return None

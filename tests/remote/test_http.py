@@ -151,10 +151,20 @@ async def test_other_servers_are_told_apart(status: str, words: str) -> None:
             await desk.list_queues()
 
 
-async def test_what_is_no_http_is_said_not_raised_raw() -> None:
-    async with answering(b"SSH-2.0-OpenSSH_9\r\n") as url, remote(url) as desk:
-        with pytest.raises(ServerUnreachable, match="broke"):
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        (b"SSH-2.0-OpenSSH_9\r\n", "that the server runs"),
+        # The settings with which a server of gRPC begins.
+        (bytes.fromhex("000006040000000000000400ff0000"), "the port of gRPC"),
+    ],
+    ids=["ssh", "grpc"],
+)
+async def test_what_is_no_http_is_said_not_raised_raw(text: bytes, hint: str) -> None:
+    async with answering(text) as url, remote(url) as desk:
+        with pytest.raises(ServerUnreachable, match="broke") as caught:
             await desk.list_queues()
+    assert hint in caught.value.hint
 
 
 async def test_errors_are_the_servers_own(desk: FrontDesk) -> None:
