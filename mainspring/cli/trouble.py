@@ -64,7 +64,11 @@ def _shortened(message: str) -> str:
 
 
 def unexpected(error: BaseException) -> MainspringError:
-    """Return an error for what should not have happened."""
+    """Return an error for what should not have happened, or ours that came in a group."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    if isinstance(error, MainspringError):
+        return error
     found = MainspringError(f"{type(error).__name__}: {error}")
     found.__cause__ = error
     return found

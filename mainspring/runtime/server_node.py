@@ -179,6 +179,9 @@ class Front:
     async def _open_grpc(self, address: Address) -> AsyncIterator[str]:
         """Open the door of gRPC; yield where it is."""
         serving = optional("mainspring.runtime.grpc_serving", "grpc")
+        if address.port:
+            # The library would say that it is taken, but not why, and in words of its own before.
+            listen("grpc", address).close()
         office = Office(
             self._store,
             blobs=self._blobs,

@@ -148,7 +148,9 @@ class Running:
             self.lines.append(line)
             if re.search(pattern, line):
                 return line
-        pytest.fail(f"it ended without a line like {pattern!r}:\n" + "\n".join(self.lines))
+        code = self.process.wait(PATIENCE_SECONDS)
+        lines = "\n".join(self.lines)
+        pytest.fail(f"it ended with {code} without a line like {pattern!r}:\n{lines}")
 
     def send(self, number: signal.Signals) -> None:
         self.process.send_signal(number)

@@ -1,0 +1,179 @@
+"""The command that opens the doors, as a process of its own."""
+
+import asyncio
+import re
+import signal
+import socket
+from collections.abc import AsyncIterator, Callable
+
+import httpx
+import pytest
+
+from tests.cli.conftest import Commands, Running
+
+pytestmark = [pytest.mark.slow]
+Start = Callable[..., Running]
+DOORS = ("server", "start", "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0")
+
+
+def opened(running: Running) -> str:
+    """Wait until both doors are open; return where REST is."""
+    running.wait_for("store: ")
+    found = re.search(r"REST at (\S+)/api/v1", running.text)
+    assert found is not None
+    return found[1]
+
+
+def first_key(running: Running) -> str:
+    """Wait for the key, which comes on a stream of its own."""
+    if not keys_in(running.text):
+        running.wait_for("ms_live_")
+    (key,) = keys_in(running.text)
+    return key
+
+
+def keys_in(text: str) -> list[str]:
+    return re.findall(r"ms_live_\w{12}_\w{20,}", text)
+
+
+def status(url: str, key: str | None = None) -> int:
+    headers = {} if key is None else {"authorization": f"Bearer {key}"}
+    return httpx.get(f"{url}/api/v1/jobs", headers=headers, trust_env=False).status_code
+
+
+def test_the_first_start_shows_a_key_once(start: Start) -> None:
+    first = start(*DOORS)
+    url = opened(first)
+    key = first_key(first)
+    assert (status(url), status(url, key), status(url, key[:-1] + "#")) == (401, 200, 401)
+    assert first.end(signal.SIGTERM) == 0
+    # Shown in the one place, and in no log.
+    assert first.text.count(key) == 1
+    secret = key.rpartition("_")[2]
+    assert first.text.count(secret) == 1
+    second = start(*DOORS)
+    url = opened(second)
+    assert status(url, key) == 200
+    assert second.end(signal.SIGTERM) == 0
+    assert keys_in(second.text) == []
+    assert secret not in second.text
+
+
+def test_servers_that_start_together_make_one_key(start: Start) -> None:
+    several = [start(*DOORS) for _ in range(3)]
+    urls = [opened(each) for each in several]
+    answers = [status(url) for url in urls]
+    assert answers == [401, 401, 401]
+    # One of them has shown it; which one is not known before all have ended.
+    for each in several[1:]:
+        assert each.end(signal.SIGTERM) == 0
+    shown = [key for each in several[1:] for key in keys_in(each.text)]
+    key = shown[0] if shown else first_key(several[0])
+    assert status(urls[0], key) == 200
+    assert several[0].end(signal.SIGTERM) == 0
+    assert sum(len(keys_in(each.text)) for each in several) == 1
+
+
+def test_a_taken_port_is_told_and_makes_no_key(mainspring: Commands, start: Start) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        for option, other in (("http", "grpc"), ("grpc", "http")):
+            done = mainspring(
+                "server", "start", f"--{option}", address, f"--{other}", "127.0.0.1:0"
+            )
+            done.assert_told()
+            assert (done.code, done.error_code) == (2, "invalid_setting")
+            assert f"{option}: {address} cannot be opened" in done.err
+            assert f"--{option}" in done.err
+            assert keys_in(done.out + done.err) == []
+    # So that the one who starts it at last sees it.
+    running = start(*DOORS)
+    opened(running)
+    assert first_key(running)
+
+
+@pytest.mark.parametrize(
+    ("words", "said", "hint"),
+    [
+        (("--http", "0.0.0.0:0"), "keys would travel in the open", "--tls-cert"),
+        (("--http", "[::]:0"), "keys would travel in the open", "--tls-cert"),
+        (("--grpc", "0.0.0.0:0"), "grpc: 0.0.0.0:0 can be reached", "--behind-proxy"),
+        (("--http", "0.0.0.0:0", "--no-keys"), "no keys are asked for", "--no-keys"),
+        (
+            ("--http", "0.0.0.0:0", "--no-keys", "--behind-proxy"),
+            "no keys are asked for",
+            "--no-keys",
+        ),
+        (("--http", "8470"), "'8470' is no address", "HOST:PORT"),
+        (("--http", "127.0.0.1:65536"), "is no address", "HOST:PORT"),
+        (("--tls-cert", "none.pem"), "tls-cert: there is no file 'none.pem'", "PEM"),
+        (("--tls-key", "none.pem"), "tls-cert: it is missing", "--tls-cert"),
+        (("--tls-cert", "bad.pem"), "cannot be used", "PEM"),
+        (("--tls-client-ca", "bad.pem"), "tls-cert: it is missing", "--tls-cert"),
+        (("--key-rate", "0"), "key-rate: 0 is not a whole number", "correct the value"),
+    ],
+)
+def test_what_would_stand_open_or_cannot_work_is_refused(
+    mainspring: Commands, words: tuple[str, ...], said: str, hint: str
+) -> None:
+    (mainspring.folder / "bad.pem").write_text("no certificate")
+    done = mainspring("server", "start", *words)
+    done.assert_told()
+    assert done.code == 2
+    assert said in done.err
+    assert hint in done.err.partition("next: ")[2]
+
+
+def test_without_keys_this_machine_may_do_everything(start: Start) -> None:
+    running = start(*DOORS, "--no-keys")
+    url = opened(running)
+    made = httpx.post(f"{url}/api/v1/jobs", json={"kind": "greet"}, trust_env=False)
+    assert made.status_code == 201, made.text
+    asked = httpx.get(f"{url}/api/v1/server", trust_env=False).json()
+    assert asked["principal"] == "anonymous"
+    assert running.end(signal.SIGTERM) == 0
+    assert keys_in(running.text) == []
+
+
+async def test_a_signal_ends_streams_and_lets_requests_end(start: Start) -> None:
+    running = start(*DOORS, "--no-keys")
+    url = await asyncio.to_thread(opened, running)
+    async with httpx.AsyncClient(base_url=f"{url}/api/v1", timeout=30, trust_env=False) as front:
+        job = (await front.post("jobs", json={"kind": "greet"})).json()["id"]
+        known = (await front.get(f"jobs/{job}")).headers["etag"]
+
+        async def watched() -> bytes:
+            async with front.stream("GET", "events") as stream:
+                streams.set()
+                return b"".join([chunk async for chunk in stream.aiter_raw()])
+
+        async def held() -> int:
+            answer = await front.get(
+                f"jobs/{job}", params={"wait_ms": 30_000}, headers={"If-None-Match": known}
+            )
+            return answer.status_code
+
+        async def slow() -> int:
+            """Send a body whose end comes after the signal."""
+
+            async def body() -> AsyncIterator[bytes]:
+                yield b'{"kind":'
+                begun.set()
+                await signalled.wait()
+                yield b'"greet"}'
+
+            headers = {"content-type": "application/json"}
+            return (await front.post("jobs", content=body(), headers=headers)).status_code
+
+        streams, begun, signalled = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(each()) for each in (watched, held, slow)]
+            await streams.wait()
+            await begun.wait()
+            running.send(signal.SIGTERM)
+            await asyncio.to_thread(running.wait_for, "stopping")
+            signalled.set()
+    assert tasks[1].result() in (200, 304, 503)
+    assert tasks[2].result() == 201
+    assert await asyncio.to_thread(running.end) == 0
+    assert "Traceback" not in running.text
