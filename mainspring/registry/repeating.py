@@ -55,7 +55,8 @@ def is_same(known: bytes, named: bytes, key: str) -> bool:
 def body_of(draft: ScheduleDraft) -> bytes:
     """Return what a draft asks for, whoever knows the handler."""
     work = msgspec.structs.replace(draft.work, declared=None, kind_is_known=False)
-    return msgspec.msgpack.encode(msgspec.structs.replace(draft, work=work))
+    # As JSON, because a draft is named before its numbers are checked, and those may have any size.
+    return msgspec.json.encode(msgspec.structs.replace(draft, work=work))
 
 
 def _time(instant: datetime) -> bytes:

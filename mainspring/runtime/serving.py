@@ -32,6 +32,11 @@ from mainspring.server.http.routes import TABLE
 _CLOSE_SECONDS: Final = 10
 _KEEP_ALIVE_SECONDS: Final = 75
 _REQUEST: Final = "req"
+_HEAD_BYTES_MAX: Final = 65_536
+_HEAD_TOO_LARGE: Final = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
+    b"content-length: 0\r\nconnection: close\r\n\r\n"
+)
 
 
 class Tls(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,7 +140,34 @@ class _Server(uvicorn.Server):
 
 
 class _Protocol(HttpToolsProtocol):
-    """Tells the application whose certificate was shown."""
+    """Tells the application whose certificate was shown; takes headers of a bounded size.
+
+    What came together with a request's first byte is not counted: so much is read at once.
+    """
+
+    _is_head = False
+    _head_bytes = 0
+
+    def on_message_begin(self) -> None:
+        """Begin to count."""
+        super().on_message_begin()
+        self._is_head = True
+        self._head_bytes = -1
+
+    def on_headers_complete(self) -> None:
+        """End to count."""
+        self._is_head = False
+        super().on_headers_complete()
+
+    def data_received(self, data: bytes) -> None:
+        """Refuse whoever sends headers without end."""
+        super().data_received(data)
+        if not self._is_head:
+            return
+        self._head_bytes = 0 if self._head_bytes < 0 else self._head_bytes + len(data)
+        if self._head_bytes > _HEAD_BYTES_MAX and not self.transport.is_closing():
+            self.transport.write(_HEAD_TOO_LARGE)
+            self.transport.close()
 
     def connection_made(self, transport: Any) -> None:
         """Look at the certificate once a connection."""

@@ -4,11 +4,20 @@ import asyncio
 import re
 import signal
 import socket
+import ssl
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 
 import httpx
 import pytest
+import trustme
 
+from mainspring.domain.errors import Forbidden, ServerUnreachable
+from mainspring.ports.clock import monotonic
+from mainspring.remote.channel import Channel
+from mainspring.remote.gateway import RemoteGateway
+from mainspring.testing.builders import new_session
+from mainspring.wire.protobuf import submission_pb2
 from tests.cli.conftest import Commands, Running
 
 pytestmark = [pytest.mark.slow]
@@ -177,3 +186,66 @@ async def test_a_signal_ends_streams_and_lets_requests_end(start: Start) -> None
     assert tasks[2].result() == 201
     assert await asyncio.to_thread(running.end) == 0
     assert "Traceback" not in running.text
+
+
+def certificates(folder: Path) -> tuple[str, str, str]:
+    """Write files: of an authority, of a server and of a worker."""
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(folder / "ca.pem")
+    for name in ("127.0.0.1", "worker-7"):
+        made = authority.issue_cert(name)
+        made.private_key_and_cert_chain_pem.write_to_path(folder / f"{name}.pem")
+    return str(folder / "ca.pem"), str(folder / "127.0.0.1.pem"), str(folder / "worker-7.pem")
+
+
+async def test_a_certificate_alone_admits_a_worker_to_both_doors(
+    start: Start, tmp_path: Path
+) -> None:
+    ca, server, worker = certificates(tmp_path)
+    running = start(*DOORS, "--tls-cert", server, "--tls-client-ca", ca)
+    url = await asyncio.to_thread(opened, running)
+    key = await asyncio.to_thread(first_key, running)
+    assert url.startswith("https://")
+    trust = ssl.create_default_context(cafile=ca)
+    async with httpx.AsyncClient(verify=trust, trust_env=False) as stranger:
+        with pytest.raises(httpx.TransportError):
+            await stranger.get(f"{url}/livez")
+    trust.load_cert_chain(worker)
+    async with httpx.AsyncClient(base_url=f"{url}/api/v1", verify=trust, trust_env=False) as front:
+        assert (await front.get("jobs")).status_code == 403
+        asked = (await front.get("server")).json()
+        assert asked["principal"] == "certificate worker-7"
+        assert asked["rights"] == ["handlers.read", "work"]
+        known = await front.get("jobs", headers={"authorization": f"Bearer {key}"})
+        assert known.status_code == 200
+    found = re.search(r"gRPC at (127[.]0[.]0[.]1:[0-9]+)", running.text)
+    assert found is not None
+    address = f"grpcs://{found[1]}"
+    channel = Channel(address, ca_file=ca, certificate_file=worker)
+    gateway = RemoteGateway(channel, monotonic=monotonic)
+    session = new_session(lease_ms=30_000)
+    assert (await gateway.open_session(session, [])).lease_ms > 0
+    with pytest.raises(Forbidden):
+        await channel.ask(
+            "/mainspring.v1.SubmissionService/Submit",
+            submission_pb2.SubmitRequest(),
+            submission_pb2.SubmitResponse,
+        )
+    await gateway.close()
+    far = RemoteGateway(Channel(address, ca_file=ca), monotonic=monotonic)
+    with pytest.raises(ServerUnreachable):
+        await far.beat(session.id)
+    await far.close()
+    assert await asyncio.to_thread(running.end, signal.SIGTERM) == 0
+
+
+def test_whoever_asks_too_often_is_told_when_to_come_back(start: Start) -> None:
+    running = start(*DOORS, "--key-rate", "1")
+    url = opened(running)
+    headers = {"authorization": f"Bearer {first_key(running)}"}
+    with httpx.Client(headers=headers, trust_env=False) as client:
+        answers = [client.get(f"{url}/api/v1/jobs/counts") for _ in range(20)]
+    refused = [answer for answer in answers if answer.status_code == 429]
+    assert refused
+    assert {answer.json()["code"] for answer in refused} == {"rate_limited"}
+    assert all(int(answer.headers["retry-after"]) >= 1 for answer in refused)

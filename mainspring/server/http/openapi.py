@@ -18,6 +18,7 @@ from mainspring.domain.errors import (
     ConnectionFailed,
     Forbidden,
     InvalidInput,
+    InvalidPayload,
     KeyExpired,
     MainspringError,
     NotJson,
@@ -49,6 +50,8 @@ _WITH_RIGHT: Final[tuple[type[MainspringError], ...]] = (
     RateLimited,
 )
 _WITH_BODY: Final[tuple[type[MainspringError], ...]] = (
+    # What is no object, or names a member twice.
+    InvalidPayload,
     NotJson,
     PayloadTooLarge,
     PayloadTooDeep,

@@ -28,6 +28,10 @@ class ErrorDocument(msgspec.Struct, frozen=True, kw_only=True):
 
 #: JSON text of an object, embedded as it is.
 ObjectText = Annotated[msgspec.Raw, msgspec.Meta(extra_json_schema={"type": "object"})]
+#: Likewise, or null where there is none.
+MaybeObjectText = Annotated[
+    msgspec.Raw, msgspec.Meta(extra_json_schema={"type": ["object", "null"]})
+]
 _EMPTY: Final = msgspec.Raw(b"{}")
 _NOTHING: Final = msgspec.Raw(b"null")
 

@@ -17,7 +17,7 @@ from mainspring.domain.operation import (
 )
 from mainspring.domain.states import JobState
 from mainspring.ports.operations import OperationAsk, OperationPreview
-from mainspring.wire.documents.common import ObjectText, nothing, raw_json, raw_text
+from mainspring.wire.documents.common import MaybeObjectText, nothing, raw_json, raw_text
 from mainspring.wire.documents.control import Action
 from mainspring.wire.documents.filters import Instant
 from mainspring.wire.documents.jobs import JobDocument, job_document, job_view
@@ -43,7 +43,7 @@ class OperationBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     reason: str = ""
     force: bool = False
     #: For ``replay``: in place of the old payloads.
-    payload: ObjectText = msgspec.field(default_factory=nothing)
+    payload: MaybeObjectText = msgspec.field(default_factory=nothing)
 
 
 class StartBody(OperationBody, frozen=True, kw_only=True):
@@ -83,7 +83,7 @@ class OperationDocument(msgspec.Struct, frozen=True, kw_only=True):
     #: Of ``cancel``: kept with the jobs.
     job_reason: str
     force: bool
-    payload: ObjectText = msgspec.field(default_factory=nothing)
+    payload: MaybeObjectText = msgspec.field(default_factory=nothing)
     state: OperationState
     #: Why it is paused, was aborted or failed.
     reason: str
