@@ -22,6 +22,10 @@ class Doorkeeper(Protocol):
         """Return who that is if it was found a moment ago; for the routes that must be fast."""
         ...
 
+    def doubt(self) -> None:
+        """Believe nobody any longer because of a moment ago: keys or tenants were changed."""
+        ...
+
 
 class OpenDoorkeeper:
     """Lets everybody do everything: for a server that only this machine can reach."""
@@ -37,3 +41,6 @@ class OpenDoorkeeper:
         """Return everybody."""
         del authorization
         return EVERYBODY
+
+    def doubt(self) -> None:
+        """Go on: everybody stays everybody."""

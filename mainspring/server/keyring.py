@@ -1,7 +1,8 @@
 """Who stands before a door, by an API key; and how often each may ask.
 
 A key that was good is believed for a few seconds without asking the store again, so that a busy
-key costs nothing; one that was ended is refused after that at the latest. Each key has a bucket of
+key costs nothing; one that was ended is refused after that at the latest, and at once by the server
+that ended it. Each key has a bucket of
 requests, each address one of failures. Both are of this process: several servers allow several.
 """
 
@@ -97,6 +98,7 @@ class Keyring:
         self._known: OrderedDict[str, _Known] = OrderedDict()
         self._failures: OrderedDict[str, Bucket] = OrderedDict()
         self._used: dict[str, datetime] = {}
+        self._doubts = 0
 
     def known(self, authorization: str) -> Principal | None:
         """Return who that is, if it was found a moment ago."""
@@ -104,7 +106,7 @@ class Keyring:
         if found is None:
             return None
         now = self._monotonic()
-        if now > found.until:
+        if now >= found.until:
             return None
         self._charge(found, now)
         return found.principal
@@ -125,6 +127,13 @@ class Keyring:
             raise
         self._charge(found, self._monotonic())
         return found.principal
+
+    def doubt(self) -> None:
+        """Ask the store again about everybody: a key or a tenant was changed here."""
+        self._doubts += 1
+        for authorization, found in self._known.items():
+            # The bucket stays: whoever asks too often does not get a full one by it.
+            self._known[authorization] = found._replace(until=self._monotonic())
 
     async def step(self) -> float:
         """Write down when keys were last used; return when to do so again."""
@@ -154,11 +163,14 @@ class Keyring:
             principal = await self._other.principal(token)
             return self._remember(authorization, principal, KEY_TRUST_SECONDS)
         key = parse(token)
+        doubts = self._doubts
         found = await self._store.find_key(key.id)
         principal = _principal(key, found)
         assert found is not None, "a principal comes from a key that was found"
         left = KEY_TRUST_SECONDS if found.left_ms is None else found.left_ms / 1_000
-        return self._remember(authorization, principal, min(KEY_TRUST_SECONDS, left))
+        # What was read before a change may be what it was before that.
+        trust = KEY_TRUST_SECONDS if doubts == self._doubts else 0
+        return self._remember(authorization, principal, min(trust, left))
 
     def _remember(self, authorization: str, principal: Principal, seconds: float) -> _Known:
         now = self._monotonic()

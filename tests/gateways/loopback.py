@@ -76,5 +76,8 @@ class ByKey:
     def known(self, authorization: str) -> Principal | None:
         return None
 
+    def doubt(self) -> None:
+        """Nobody is remembered."""
+
 
 assert EVERYBODY.tenant is None

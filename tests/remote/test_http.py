@@ -197,6 +197,9 @@ class Watchful:
     def known(self, authorization: str) -> Principal | None:
         return None
 
+    def doubt(self) -> None:
+        """Nobody is remembered."""
+
 
 async def test_the_key_is_shown_at_the_door(desk: FrontDesk) -> None:
     async with serving(desk, Watchful()) as url:

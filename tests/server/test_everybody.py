@@ -62,6 +62,9 @@ class ByName:
     def known(self, authorization: str) -> Principal | None:
         return PRINCIPALS.get(authorization.removeprefix("Bearer "))
 
+    def doubt(self) -> None:
+        """Nobody is remembered."""
+
 
 @pytest.fixture
 async def everybody(desk: FrontDesk, store: Store) -> AsyncIterator[httpx.AsyncClient]:

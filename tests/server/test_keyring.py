@@ -2,16 +2,19 @@
 
 from datetime import timedelta
 
+import httpx
 import pytest
 
 from mainspring.domain.access import SCOPES, Principal
 from mainspring.domain.errors import KeyExpired, RateLimited, TenantSuspended, Unauthenticated
-from mainspring.domain.keys import RANDOM_BYTES, KeyText, NewKey, make
+from mainspring.domain.keys import RANDOM_BYTES, FoundKey, KeyText, NewKey, make
 from mainspring.domain.limits import KEY_FAILURES_MAX, KEY_TRUST_SECONDS
 from mainspring.ports.entropy import random_bytes
 from mainspring.ports.store import Store
+from mainspring.registry.desk import FrontDesk
 from mainspring.server.keyring import Bucket, Keyring
 from mainspring.testing.clock import SettableClock
+from tests.loopback import serving
 
 HERE = "127.0.0.1"
 
@@ -94,6 +97,66 @@ async def test_an_ended_key_is_refused_within_moments(
     assert keyring.known(shown(key)) is None
     with pytest.raises(KeyExpired, match=r"\(billing\) was ended"):
         await admitted(keyring, key)
+
+
+async def test_whoever_ends_a_key_here_need_not_wait(keyring: Keyring, store: Store) -> None:
+    key = await made(store)
+    await admitted(keyring, key)
+    await store.end_key(key.id, actor="me")
+    keyring.doubt()
+    assert keyring.known(shown(key)) is None
+    with pytest.raises(KeyExpired):
+        await admitted(keyring, key)
+
+
+async def test_the_door_at_which_a_key_is_ended_refuses_it_at_once(
+    desk: FrontDesk, keyring: Keyring, store: Store
+) -> None:
+    root = {"Authorization": shown(await made(store, tenant=None, scopes=("admin",)))}
+    ended, rotated, suspended = [
+        await made(store, tenant=tenant, scopes=("read",)) for tenant in ("a", "b", "c")
+    ]
+    async with serving(desk, keyring) as url, httpx.AsyncClient(base_url=url) as client:
+
+        async def status(key: KeyText) -> int:
+            shows = {"Authorization": shown(key)}
+            return (await client.get("/api/v1/jobs", headers=shows)).status_code
+
+        assert [await status(key) for key in (ended, rotated, suspended)] == [200] * 3
+        for path, body in (
+            (f"keys/{rotated.id}/rotate", {"overlap_seconds": 0}),
+            ("tenants/c/suspend", {"reason": "unpaid"}),
+        ):
+            answer = await client.post(f"/api/v1/{path}", json=body, headers=root)
+            assert answer.is_success, answer.text
+        assert (await client.delete(f"/api/v1/keys/{ended.id}", headers=root)).is_success
+        assert [await status(key) for key in (ended, rotated, suspended)] == [401, 401, 403]
+
+
+async def test_a_doubt_gives_nobody_a_full_bucket(keyring: Keyring, store: Store) -> None:
+    key = await made(store)
+    for _ in range(10):
+        await admitted(keyring, key)
+        keyring.doubt()
+    with pytest.raises(RateLimited):
+        await admitted(keyring, key)
+
+
+async def test_what_was_read_before_a_change_is_not_believed(
+    keyring: Keyring, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = await made(store)
+    find_key = store.find_key
+
+    async def ended_meanwhile(key_id: str) -> FoundKey | None:
+        found = await find_key(key_id)
+        await store.end_key(key_id, actor="me")
+        keyring.doubt()
+        return found
+
+    monkeypatch.setattr(store, "find_key", ended_meanwhile)
+    await admitted(keyring, key)
+    assert keyring.known(shown(key)) is None
 
 
 async def test_a_key_is_not_believed_beyond_its_end(

@@ -128,13 +128,16 @@ async def rotate_key(call: Call, key: str, body: RotateBody) -> IssuedKeyDocumen
         lives_seconds=body.lives_seconds,
         actor=call.actor,
     )
+    call.house.doorkeeper.doubt()
     return issued_key_document(issued)
 
 
 @keys.add("DELETE", "/api/v1/keys/{key}", Right.KEYS_WRITE, errors=(NotFound, Conflict))
 async def end_key(call: Call, key: str) -> KeyEnded:
-    """Make a key useless; every server refuses it within seconds."""
-    return KeyEnded(changed=await _desk(call).end_key(key, actor=call.actor))
+    """Make a key useless: here at once, at every other server within seconds."""
+    changed = await _desk(call).end_key(key, actor=call.actor)
+    call.house.doorkeeper.doubt()
+    return KeyEnded(changed=changed)
 
 
 @tenants.add("GET", "/api/v1/tenants", Right.TENANTS_READ)
@@ -173,8 +176,9 @@ async def change_tenant(call: Call, tenant: str, body: TenantNote) -> TenantDocu
 
 @tenants.add("POST", "/api/v1/tenants/{tenant}/suspend", Right.TENANTS_WRITE, errors=(NotFound,))
 async def suspend_tenant(call: Call, tenant: str, body: SuspendBody) -> TenantChanged:
-    """Have a tenant's keys refused; its jobs that are in go on."""
+    """Have a tenant's keys refused, elsewhere within seconds; its jobs that are in go on."""
     changed = await _desk(call).suspend_tenant(tenant, reason=body.reason, actor=call.actor)
+    call.house.doorkeeper.doubt()
     return TenantChanged(name=tenant, suspended=True, changed=changed)
 
 
