@@ -223,7 +223,7 @@ class AccessDesk:
         if expires_at is None:
             return None
         if expires_at.tzinfo is None:
-            raise NaiveDatetime("expires_at has no time zone")
+            raise NaiveDatetime("expires_at: it has no time zone")
         if expires_at <= await self._store.now():
             raise InvalidInput(f"expires_at: {expires_at.isoformat()} is past")
         return expires_at.astimezone(UTC)

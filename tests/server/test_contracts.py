@@ -237,3 +237,37 @@ async def test_errors_point_at_what_was_written(
     body = msgspec.json.decode(DEFINITION) | change
     found = problem(await front.post("/jobs", json=body))
     assert (found["code"], found["errors"][0]["pointer"]) == (code, pointer)
+
+
+@pytest.mark.parametrize(
+    ("members", "begins"),
+    [
+        ({"name": "a", "cron_expression": "0 9 * * *", "timezone": "+05:30"}, "09:00:00+05:30"),
+        ({"schedule": "2030-01-01T00:00:00Z", "timezone": "+05:30"}, "05:30:00+05:30"),
+        ({"schedule": "2030-01-01T00:00:00Z", "timezone": "US/Eastern"}, "19:00:00-05:00"),
+        ({"schedule": "2030-01-01T00:00:00Z"}, "00:00:00Z"),
+    ],
+)
+async def test_the_next_run_is_told_in_any_zone_that_schedules_have(
+    front: httpx.AsyncClient, members: dict[str, str], begins: str
+) -> None:
+    answer = await front.post("jobs", json={"kind": "billing", **members})
+    assert answer.status_code == 201, answer.text
+    assert answer.json()["next_scheduled_run"].partition("T")[2] == begins
+
+
+@pytest.mark.parametrize(
+    ("members", "pointer"),
+    [
+        ({"schedule": "2030-13-01T00:00:00", "timezone": "Asia/Tokyo"}, "/schedule"),
+        ({"run_at": "0001-01-01T00:00:00", "timezone": "Asia/Tokyo"}, "/run_at"),
+        ({"schedule": "2030-01-01T00:00:00Z", "timezone": "Mars/Base"}, "/timezone"),
+        ({"timezone": "Mars/Base"}, "/timezone"),
+        ({"name": "a", "cron_expression": "@daily", "due_at": "2030-01-01T00:00:00Z"}, "/due_at"),
+    ],
+)
+async def test_an_instant_that_is_none_is_told(
+    front: httpx.AsyncClient, members: dict[str, str], pointer: str
+) -> None:
+    told = problem(await front.post("jobs", json={"kind": "billing", **members}))
+    assert [error["pointer"] for error in told["errors"]] == [pointer], told

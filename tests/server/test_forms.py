@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from mainspring.domain.access import EVERYBODY, Principal, Right
-from mainspring.domain.errors import Forbidden, InvalidInput, UnknownOption
+from mainspring.domain.errors import Forbidden, InvalidInput, UnknownOption, UnknownZone
 from mainspring.ports.gateway import ClientGateway, Submission
 from mainspring.server.http.calls import Call, House, Request
 from mainspring.server.http.forms import cron_of, is_plain, schedule_draft, submission
@@ -171,10 +171,32 @@ def test_a_schedule_in_the_words_of_others() -> None:
     assert (draft.work.kind, draft.work.effect_key) == ("billing", "report-{{week}}")
 
 
-@pytest.mark.parametrize("member", ["key", "unique_key", "delay", "run_at"])
-def test_what_a_schedule_has_no_use_for_is_refused(member: str) -> None:
+@pytest.mark.parametrize(
+    ("member", "value"),
+    [
+        ("key", "k"),
+        ("unique_key", "k"),
+        ("delay", "1s"),
+        ("due_at", "2030-01-01T00:00:00Z"),
+        ("run_at", "2030-01-01T00:00:00Z"),
+        ("scheduled_at", "2030-01-01T00:00:00Z"),
+        ("defaults", {}),
+    ],
+)
+def test_what_a_schedule_has_no_use_for_is_refused(member: str, value: object) -> None:
     with pytest.raises(InvalidInput, match=f"{member}: this is no option of a schedule"):
-        schedule_draft(body(name="a", **{member: "1s"}), "@daily", call())
+        schedule_draft(body(name="a", **{member: value}), "@daily", call())
+
+
+@pytest.mark.parametrize(
+    "due",
+    [{}, {"run_at": "2030-01-01T00:00:00Z"}, {"run_at": "2030-01-01T00:00:00"}],
+    ids=["now", "with_its_offset", "of_the_zone"],
+)
+def test_a_zone_that_does_not_exist_is_told(due: dict[str, Any]) -> None:
+    with pytest.raises(UnknownZone, match="Mars/Base") as caught:
+        wanted(timezone="Mars/Base", **due)
+    assert caught.value.details["pointer"] == "/timezone"
 
 
 def test_a_schedule_has_a_name() -> None:

@@ -12,12 +12,13 @@ from typing import Final, TypeVar
 import msgspec
 
 from mainspring.app.durations import milliseconds
-from mainspring.domain.errors import InvalidInput
+from mainspring.domain.errors import InvalidInput, UnknownZone
 from mainspring.domain.job import HandlerInfo
 from mainspring.domain.names import check_choice, priority_of
 from mainspring.ports.gateway import Submission
 from mainspring.ports.scheduling import ScheduleDraft
 from mainspring.server.http.calls import Call, job_named
+from mainspring.server.http.pointing import pointing_at
 from mainspring.wire.documents.submissions import DefaultsBody, SubmissionBody
 
 T = TypeVar("T")
@@ -58,6 +59,21 @@ _RARE: Final = [
 ]
 _rare: Final = attrgetter(*_RARE)
 _NONE: Final = (None,) * len(_RARE)
+#: What only a job has; nothing that was asked for is left out in silence.
+_OF_JOBS: Final = (
+    "id",
+    "key",
+    "idempotency_key",
+    "unique_key",
+    "delay",
+    "delay_ms",
+    "due_at",
+    "run_at",
+    "scheduled_at",
+    "defaults",
+)
+#: The names of the instant at which a job is due.
+_INSTANTS: Final = ("due_at", "run_at", "scheduled_at", "schedule")
 _OF_SCHEDULES: Final = (
     "allow_overlap",
     "overlap_policy",
@@ -170,7 +186,7 @@ def schedule_draft(body: SubmissionBody, cron: str, call: Call) -> ScheduleDraft
     name = _one("name", name=body.name, job_name=body.job_name)
     if name is None:
         raise _missing("name", "a schedule has a name")
-    for member in ("key", "idempotency_key", "unique_key", "id", "delay", "delay_ms", "run_at"):
+    for member in _OF_JOBS:
         if getattr(body, member) is not None:
             raise InvalidInput(f"{member}: this is no option of a schedule", hint="leave it out")
     overlap = _one(
@@ -276,21 +292,23 @@ def _delay(body: SubmissionBody) -> int | None:
 
 
 def _due(body: SubmissionBody) -> str | None:
-    found = _one(
-        "due_at",
-        due_at=body.due_at,
-        run_at=body.run_at,
-        scheduled_at=body.scheduled_at,
-        schedule=body.schedule,
-    )
+    found = _one("due_at", **{name: getattr(body, name) for name in _INSTANTS})
     if found is None and body.schedule_type is not None:
         raise _missing("run_at", "a job of type ONCE is due at an instant")
-    if found is None or body.timezone is None or _ZONED.search(found):
+    if body.timezone is None:
         return found
-    return _in_zone(found, body.timezone)
+    given = next((name for name in _INSTANTS if getattr(body, name) is not None), "run_at")
+    with pointing_at(f"/{given}"), pointing_at("/timezone", UnknownZone):
+        if found is None or _ZONED.search(found):
+            # It changes nothing here, and is a mistake all the same where there is no such zone.
+            from mainspring.timetable.zones import zone
+
+            zone(body.timezone)
+            return found
+        return _in_zone(found, body.timezone, given)
 
 
-def _in_zone(text: str, zone: str) -> str:
+def _in_zone(text: str, zone: str, name: str) -> str:
     """Return the instant at which clocks of a zone show what was given without one."""
     from mainspring.timetable.definition import Definition, compile_timetable
 
@@ -298,7 +316,7 @@ def _in_zone(text: str, zone: str) -> str:
         local = datetime.fromisoformat(text)
     except ValueError:
         raise InvalidInput(
-            f"run_at: {text[:80]!r} is no instant", hint="write it as 2026-06-07T09:00:00Z"
+            f"{name}: {text[:80]!r} is no instant", hint="write it as 2026-06-07T09:00:00Z"
         ) from None
     # One rule for wall times, the schedules' one: a skipped one is due at the end of the gap.
     timetable = compile_timetable(

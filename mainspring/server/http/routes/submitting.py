@@ -1,7 +1,6 @@
 """Submitting: one job, many jobs, or what turns out to be a schedule."""
 
-from datetime import UTC, datetime
-from zoneinfo import ZoneInfo
+from datetime import UTC, datetime, timedelta, timezone
 
 from mainspring.domain.access import Right
 from mainspring.domain.errors import (
@@ -122,13 +121,20 @@ def _as_schedule(
     document: SubmittedDocument, due_at: str | None, zone: str | None
 ) -> SubmittedDocument:
     """Add what those expect who gave a schedule."""
+    from mainspring.timetable.zones import zone as zone_named
+
     instant = None if due_at is None else datetime.fromisoformat(due_at).astimezone(UTC)
+    local = instant
+    if instant is not None and zone is not None:
+        # By the zones that fire schedules: this machine may know fewer, and no fixed offsets.
+        offset = zone_named(zone).offset_at(int(instant.timestamp()))
+        local = instant.astimezone(timezone(timedelta(seconds=offset)))
     return SubmittedDocument(
         id=document.id,
         job_id=document.job_id,
         created=document.created,
         replaced=document.replaced,
         status="ACTIVE",
-        next_scheduled_run=instant and instant.astimezone(ZoneInfo(zone or "UTC")),
+        next_scheduled_run=local,
         next_run_at=instant,
     )
