@@ -5,12 +5,18 @@ import re
 import signal
 import socket
 import ssl
-from collections.abc import AsyncIterator, Callable
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import httpx
+import jwt
+import msgspec
 import pytest
 import trustme
+from cryptography.hazmat.primitives.asymmetric import rsa
 
 from mainspring.domain.errors import Forbidden, ServerUnreachable
 from mainspring.ports.clock import monotonic
@@ -249,3 +255,51 @@ def test_whoever_asks_too_often_is_told_when_to_come_back(start: Start) -> None:
     assert refused
     assert {answer.json()["code"] for answer in refused} == {"rate_limited"}
     assert all(int(answer.headers["retry-after"]) >= 1 for answer in refused)
+
+
+@pytest.fixture
+def issuer() -> Iterator[tuple[str, rsa.RSAPrivateKey]]:
+    """An issuer on this machine: its address, and the key that it signs with."""
+    key = rsa.generate_private_key(public_exponent=65_537, key_size=2_048)
+    public = msgspec.json.decode(jwt.algorithms.RSAAlgorithm.to_jwk(key.public_key()))
+    documents: dict[str, object] = {"/keys": {"keys": [{**public, "kid": "r1", "alg": "RS256"}]}}
+
+    class Pages(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(msgspec.json.encode(documents[self.path]))
+
+        def log_message(self, *words: object) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Pages) as web:
+        url = f"http://127.0.0.1:{web.server_address[1]}"
+        documents["/.well-known/openid-configuration"] = {"issuer": url, "jwks_uri": f"{url}/keys"}
+        threading.Thread(target=web.serve_forever, daemon=True).start()
+        yield url, key
+        web.shutdown()
+
+
+def test_people_come_in_by_tokens_of_an_issuer(
+    start: Start, issuer: tuple[str, rsa.RSAPrivateKey]
+) -> None:
+    address, key = issuer
+    env = {"MAINSPRING_OIDC_ISSUER": address, "MAINSPRING_OIDC_AUDIENCE": "mainspring"}
+    running = start(*DOORS, env=env)
+    url = opened(running)
+
+    def token(**changes: object) -> str:
+        claims: dict[str, object] = {"iss": address, "aud": "mainspring", "sub": "ada"}
+        claims |= {"exp": int(time.time()) + 600, "roles": "viewer", "tenant": "acme"}
+        return jwt.encode(claims | changes, key, algorithm="RS256", headers={"kid": "r1"})
+
+    assert status(url, token()) == 200
+    assert status(url, token(roles="submit")) == 403
+    assert status(url, token(aud="another")) == 401
+    assert status(url, token(exp=1_000_000)) == 401
+    headers = {"authorization": f"Bearer {token()}"}
+    asked = httpx.get(f"{url}/api/v1/server", headers=headers, trust_env=False).json()
+    assert (asked["principal"], asked["tenant"]) == ("user ada", "acme")
+    assert running.end(signal.SIGTERM) == 0
+    assert headers["authorization"] not in running.text
