@@ -303,3 +303,25 @@ def test_people_come_in_by_tokens_of_an_issuer(
     assert (asked["principal"], asked["tenant"]) == ("user ada", "acme")
     assert running.end(signal.SIGTERM) == 0
     assert headers["authorization"] not in running.text
+
+
+def test_an_ended_key_opens_nothing_and_no_secret_is_told(start: Start) -> None:
+    running = start(*DOORS, "--log-level", "debug")
+    url = opened(running)
+    admin = first_key(running)
+    with httpx.Client(base_url=f"{url}/api/v1", trust_env=False) as client:
+        headers = {"authorization": f"Bearer {admin}"}
+        made = client.post("keys", json={"name": "bot", "scopes": ["read"]}, headers=headers)
+        assert made.status_code == 201, made.text
+        (key,) = keys_in(made.text)
+        ended = client.delete(f"keys/{made.json()['id']}", headers=headers)
+        assert ended.status_code == 200, ended.text
+        refused = client.get("jobs", headers={"authorization": f"Bearer {key}"})
+        assert (refused.status_code, refused.json()["code"]) == (401, "key_expired")
+        listed = (
+            client.get("keys", headers=headers).text + client.get("audit", headers=headers).text
+        )
+    assert running.end(signal.SIGTERM) == 0
+    secret = key.rpartition("_")[2]
+    assert secret not in running.text + refused.text + ended.text + listed
+    assert running.text.count(admin.rpartition("_")[2]) == 1
