@@ -30,7 +30,7 @@ from tests.chaos.run import (
 pytestmark = [pytest.mark.chaos, pytest.mark.slow, pytest.mark.timeout(240)]
 
 _REPOSITORY = Path(__file__).resolve().parents[2]
-ROUNDS = 12
+ROUNDS = 6
 #: Longer than a server takes to come back, so that sessions outlive it.
 LEASE_MS = 10_000
 
@@ -111,7 +111,7 @@ async def test_servers_and_workers_killed_at_random_lose_nothing(
         fleet.stop()
     prove(history, seed, fleet)
     attempts = [item for found in history.recorded.values() for item in found.attempts]
-    assert len(history.recorded) == len(history.acknowledged) >= 1_000
+    assert len(history.recorded) == len(history.acknowledged) >= 400
     assert any(item.state is AttemptState.LOST for item in attempts), "nothing was hit"
 
 

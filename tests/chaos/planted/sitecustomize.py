@@ -18,6 +18,8 @@ from typing import Any, Final
 _BUGS: Final = frozenset(os.environ.get("MAINSPRING_PLANTED_BUGS", "").split(",")) - {""}
 
 
+#: The statements that end attempts; those about members of operations have no fence to lose.
+_SETTLING: Final = frozenset({"settle_again", "settle_final", "settle_succeeded"})
 _FENCE: Final = re.compile(r"AND (job|given)\.attempt = (given|job|:)\.?attempt")
 _HELD: Final = re.compile(r"AND job\.worker_id IS NOT null", re.IGNORECASE)
 _DUE: Final = "AND held.deadline_at < coalesce(:at::timestamptz, statement_timestamp())"
@@ -32,12 +34,12 @@ def _without(pattern: re.Pattern[str], text: str) -> str:
 
 def _without_fence(name: str, text: str) -> str:
     """Finish by id, whatever attempt it names, as long as somebody runs the job."""
-    return _without(_FENCE, text) if name.startswith("settle_") else text
+    return _without(_FENCE, text) if name in _SETTLING else text
 
 
 def _by_id_only(name: str, text: str) -> str:
     """Finish by id alone, even when nobody runs the job."""
-    return _without(_HELD, _without_fence(name, text)) if name.startswith("settle_") else text
+    return _without(_HELD, _without_fence(name, text)) if name in _SETTLING else text
 
 
 def _by_age(name: str, text: str) -> str:
