@@ -140,6 +140,8 @@ WORK = struct(
         name: st.just(getattr(Submission(kind=""), name))
         for name in (
             *("delay_ms", "due_at", "key", "unique_key", "unique_while", "on_duplicate", "id"),
+            # What this end has found out, and the other finds out for itself.
+            "payload_is_checked",
         )
     },
 )
