@@ -18,6 +18,7 @@ from mainspring.testing.servers.free_ports import free_ports
 from tests.chaos.fleet import Fleet
 from tests.chaos.run import (
     Ledger,
+    begin_long_work,
     gather,
     migrate,
     open_ledger,
@@ -134,6 +135,8 @@ async def _attack(fleet: Fleet, ledger: Ledger, server: GrpcServer) -> None:
             keeper = living[number % len(living)]
             if number % 2 and fleet.kill_child(keeper, number):
                 continue
+            # Never a worker that has nothing in hand.
+            await begin_long_work(fleet, ledger, keeper)
             fleet.kill_worker(keeper)
             fleet.start(processes=2)
         over.set()
