@@ -15,13 +15,22 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import aclosing, suppress
+from functools import partial
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
 import msgspec
 
 from mainspring.domain.access import NOBODY, Principal
-from mainspring.domain.errors import InvalidInput, MainspringError, ServerUnreachable
+from mainspring.domain.errors import (
+    Forbidden,
+    InvalidInput,
+    MainspringError,
+    ServerUnreachable,
+    Unauthenticated,
+)
+from mainspring.domain.limits import KEY_TRUST_SECONDS
+from mainspring.ports.clock import pause_seconds
 from mainspring.server.http.calls import Answer, Call, House, Request, Stream
 from mainspring.server.http.lists import is_list, lines, wants_lines, with_link
 from mainspring.server.http.problems import MEDIA_TYPE, headers_of, problem_of
@@ -96,7 +105,8 @@ class Application:
             await self._send_problem(send, failure, path, request_id)
             return
         if isinstance(answer, Stream) and scope["method"] != "HEAD":
-            await self._send_stream(receive, send, answer, request_id)
+            admitted = partial(self._admitted, scope, route, headers, _peer(scope))
+            await self._send_stream(receive, send, answer, request_id, admitted)
         else:
             await self._send_answer(
                 send, route, answer, request_id, is_head=scope["method"] == "HEAD"
@@ -112,8 +122,7 @@ class Application:
     ) -> tuple[Any, Route]:
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
         route, parts = self._table.find(method, path)
-        client = scope.get("client")
-        peer = client[0] if client else "local"
+        peer = _peer(scope)
         principal = await self._admitted(scope, route, headers, peer)
         check_length(headers, route.body_bytes)
         body = await _body(receive, route.body_bytes)
@@ -231,9 +240,14 @@ class Application:
         await _send(send, error.http_status, MEDIA_TYPE, body, more, request_id)
 
     async def _send_stream(
-        self, receive: Receive, send: Send, stream: Stream, request_id: str
+        self,
+        receive: Receive,
+        send: Send,
+        stream: Stream,
+        request_id: str,
+        admitted: Callable[[], Awaitable[object]],
     ) -> None:
-        """Send what comes, until it ends, the reader leaves, or the server stops."""
+        """Send what comes, until it ends, the reader leaves or may listen no more, or we stop."""
         headers = _headers(stream.media_type, (("x-accel-buffering", "no"),), request_id)
         await send({"type": "http.response.start", "status": 200, "headers": headers})
 
@@ -242,10 +256,24 @@ class Application:
                 async for chunk in chunks:
                     await send({"type": "http.response.body", "body": chunk, "more_body": True})
 
-        _, leaving, _ = await _first_of(forward(), _left(receive), self._ended.wait())
+        _, leaving, *_ = await _first_of(
+            forward(), _left(receive), self._ended.wait(), self._shown_out(admitted)
+        )
         if leaving.cancelled():
             with suppress(OSError):
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _shown_out(self, admitted: Callable[[], Awaitable[object]]) -> None:
+        """Return once a listener would be let in no more: its key was ended, or has expired."""
+        while True:
+            await pause_seconds(KEY_TRUST_SECONDS)
+            try:
+                await admitted()
+            except (Unauthenticated, Forbidden):
+                return
+            except MainspringError:
+                # Asking too often, or a store that is away, says nothing of who it is.
+                continue
 
 
 class _Gone(Exception):
@@ -293,6 +321,11 @@ def _part(name: str, value: str) -> str:
         raise InvalidInput(
             f"the path cannot be read: {name} is not percent-encoded UTF-8"
         ) from None
+
+
+def _peer(scope: Scope) -> str:
+    client = scope.get("client")
+    return client[0] if client else "local"
 
 
 def _certificate(scope: Scope) -> str | None:
