@@ -20,6 +20,7 @@ import pytest
 
 from mainspring.cli.root import run
 from mainspring.cli.tour import app as tour
+from mainspring.ports.clock import monotonic
 from mainspring.runtime.assemble import open_store
 from mainspring.runtime.setting_table import Settings
 from tests.cli.warm import READ_AT_START, Warm
@@ -105,6 +106,16 @@ class Commands:
 
     def start(self, *words: str, env: Mapping[str, str] | None = None) -> "Running":
         return Running([sys.executable, "-m", "mainspring", *words], self.folder, env or {})
+
+
+def until_declared(mainspring: Commands, kind: str, env: Mapping[str, str] | None = None) -> None:
+    """Return when a worker has told what it can run; it says that it is there before that."""
+    until = monotonic() + PATIENCE_SECONDS
+    while monotonic() < until:
+        listed = mainspring("handlers", "ls", "-o", "json", env=env).json()
+        if kind in {row["kind"] for row in listed}:
+            return
+    pytest.fail(f"no worker has declared {kind}")
 
 
 class Running:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.cli.conftest import Commands, Running
+from tests.cli.conftest import Commands, Running, until_declared
 from tests.kinds.conftest import Reply, Web
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
@@ -16,14 +16,6 @@ def web_server() -> Iterator[Web]:
     server = Web()
     yield server
     server.close()
-
-
-def until_declared(mainspring: Commands, kind: str) -> None:
-    """Return when a worker has told what it can run."""
-    for _ in range(100):
-        if kind in {row["kind"] for row in mainspring("handlers", "ls", "-o", "json").json()}:
-            return
-    pytest.fail(f"no worker has declared {kind}")
 
 
 def test_without_an_app_a_worker_calls_and_runs(

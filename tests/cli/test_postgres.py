@@ -8,7 +8,7 @@ import pytest
 
 from mainspring.runtime.assemble import open_store
 from mainspring.runtime.setting_table import Settings
-from tests.cli.conftest import Commands, Running
+from tests.cli.conftest import Commands, Running, until_declared
 from tests.conftest import MakeDatabase
 
 
@@ -72,6 +72,7 @@ def test_a_schedule_fires_on_postgresql(
     mainspring("db", "migrate", env=store, expect=0)
     worker = start("worker", "start", "mainspring.cli.tour:app", env=store)
     worker.wait_for("worker mainspring.cli.tour: 6 handlers")
+    until_declared(mainspring, "greet", store)
     words = ("schedules", "create", "beat", "greet", "name=Ada", "--every", "1s")
     made = mainspring(*words, "--overlap", "allow", env=store, expect=0)
     assert "every second" in made.out
