@@ -33,6 +33,7 @@ _LIST_JOBS: Final = load("list_jobs")
 _LIST_GROUPS: Final = load("list_groups")
 _LIST_ATTEMPTS: Final = load("list_attempts")
 _LIST_LOGS: Final = load("list_logs")
+_CHANGES_HORIZON: Final = load("changes_horizon")
 _LIST_CHANGES: Final = load("list_changes")
 _LIST_QUEUES: Final = load("list_queues")
 _COUNT_STATES: Final = load("count_states")
@@ -116,17 +117,21 @@ class Queries(Part):
         return [rows.log_line(row) for row in found]
 
     async def list_changes(self, since: datetime, *, limit: int) -> Changes:
+        # First the horizon: what ends between the two is seen by the second.
+        asked: dict[str, object] = {
+            "at": self._at(), "patience_seconds": CHANGE_PATIENCE_SECONDS,
+        }  # fmt: skip
+        horizon = await self._pools.general.fetch(_CHANGES_HORIZON, asked, changes=False)
+        through: datetime = horizon[0]["through"]
         values: dict[str, object] = {
             "at": self._at(),
             "since": since,
             # Clocks of submitters differ; what is older by its id is not looked for.
             "id_from": oldest_at(since - _CLOCKS_DIFFER),
-            "patience_seconds": CHANGE_PATIENCE_SECONDS,
             "row_limit": limit + 1,
         }
         found = await self._pools.general.fetch(_LIST_CHANGES, values, changes=False)
-        through: datetime = found[0]["through"]
-        items = [rows.change(row) for row in found[:limit] if row["id"] is not None]
+        items = [rows.change(row) for row in found[:limit]]
         return Changes(tuple(items), through, is_cut=len(found) > limit)
 
     async def list_queues(self, tenant: str | None = None) -> list[QueueView]:

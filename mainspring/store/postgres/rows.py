@@ -90,7 +90,7 @@ def attempt_view(row: asyncpg.Record) -> AttemptView:
 
 def change(row: asyncpg.Record) -> Change:
     """Read a row of ``list_changes.sql``."""
-    at, job_id, attempt, state, tenant, kind, queue, _ = row
+    at, job_id, attempt, state, tenant, kind, queue = row
     return Change(
         at=at, job_id=job_id, attempt=attempt, state=JobState(state), tenant=tenant, kind=kind,
         queue=queue,

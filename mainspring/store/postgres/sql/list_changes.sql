@@ -1,7 +1,6 @@
 -- What happened from an instant on. Each branch begins at its own index: history and closed
 -- attempts by time, held rows by their holders, new rows by their ids, which are made in order of
--- time. Whatever a transaction that is still open will write bears a time after its beginning; so
--- nothing can appear any more before the oldest of them. Nobody waits long for such a one.
+-- time.
 SELECT
     found.at,
     found.id,
@@ -15,26 +14,8 @@ SELECT
     END AS state,
     found.tenant,
     found.kind,
-    found.queue,
-    greatest(
-        horizon.through,
-        coalesce(:at::timestamptz, statement_timestamp())
-        - make_interval(secs => :patience_seconds::double precision)
-    ) AS through
+    found.queue
 FROM (
-    SELECT
-        least(
-            coalesce(:at::timestamptz, statement_timestamp()),
-            coalesce(:at::timestamptz, (
-                SELECT min(activity.xact_start)
-                FROM pg_stat_activity AS activity
-                WHERE
-                    activity.datname = current_database()
-                    AND activity.backend_xid IS NOT null
-            ))
-        ) AS through
-) AS horizon
-LEFT JOIN LATERAL (
     (
         SELECT finished_at AS at, id, attempt, state, due_at, tenant, kind, queue
         FROM mainspring.jobs_history
@@ -73,6 +54,6 @@ LEFT JOIN LATERAL (
         ORDER BY closed.ended_at
         LIMIT :row_limit::integer
     )
-) AS found ON true
+) AS found
 ORDER BY found.at
 LIMIT :row_limit::integer;
