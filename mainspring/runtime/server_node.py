@@ -4,6 +4,7 @@ What ``mainspring server start`` is made of. Any number of them may stand before
 """
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final, NamedTuple
@@ -171,6 +172,10 @@ class Front:
             key = await first_key(self._store) if doors.asks_keys else None
             scheme = "https" if doors.tls.is_used else "http"
             on_open(Opened(f"{scheme}://{bound_to(listening, doors.http)}", grpc, key))
+            # What is here now stays for good: a collector that looked through it with each of its
+            # rounds would hold up all requests for as long.
+            gc.collect()
+            gc.freeze()
             await stopping.wait()
         if self._keyring is not None:
             await self._keyring.flush()
