@@ -12,6 +12,21 @@ from mainspring.registry.desk import FrontDesk
 from tests.loopback import serving
 
 
+class Watch:
+    """Seconds that pass when they are told to."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def watch() -> Watch:
+    return Watch()
+
+
 @pytest.fixture
 async def desk(store: Store, tmp_path: Path) -> FrontDesk:
     """What stands behind the door: a desk that knows no kind."""

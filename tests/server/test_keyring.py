@@ -15,23 +15,9 @@ from mainspring.registry.desk import FrontDesk
 from mainspring.server.keyring import Bucket, Keyring
 from mainspring.testing.clock import SettableClock
 from tests.loopback import serving
+from tests.server.conftest import Watch
 
 HERE = "127.0.0.1"
-
-
-class Watch:
-    """Seconds that pass when they are told to."""
-
-    def __init__(self) -> None:
-        self.now = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def watch() -> Watch:
-    return Watch()
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from mainspring.domain.access import SCOPES, Right
 from mainspring.domain.errors import Unauthenticated
 from mainspring.server.openid import Issuer, OpenId
+from tests.server.conftest import Watch
 
 ISSUER = "https://login.example"
 RSA_KEY = rsa.generate_private_key(public_exponent=65_537, key_size=2_048)
@@ -60,24 +61,9 @@ class Web:
         return self.documents[url]
 
 
-class Watch:
-    """Seconds that pass when they are told to."""
-
-    def __init__(self) -> None:
-        self.now = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
 def web() -> Web:
     return Web()
-
-
-@pytest.fixture
-def watch() -> Watch:
-    return Watch()
 
 
 @pytest.fixture
