@@ -44,11 +44,6 @@ _SCHEMES: Final = ("grpc", "grpcs")
 _DEFAULT_PORT: Final = 8471
 
 
-def is_address(url: str) -> bool:
-    """Tell whether this is the address of a server's gRPC."""
-    return url.partition("://")[0] in _SCHEMES
-
-
 def target_of(url: str) -> tuple[str, bool]:
     """Return host and port, and whether TLS is spoken, or raise ``ConfigError``."""
     scheme, separator, rest = url.partition("://")

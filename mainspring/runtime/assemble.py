@@ -75,6 +75,11 @@ def is_server(store_url: str) -> bool:
     return store_url.partition("://")[0] in _GRPC_SCHEMES
 
 
+def is_remote(store_url: str) -> bool:
+    """Tell whether a server stands before the store, by either of its doors."""
+    return is_rest(store_url) or is_server(store_url)
+
+
 def open_blobs(settings: Settings) -> BlobStore | None:
     """Open the object store that the settings name, if any."""
     address = blob_address(settings)
@@ -89,7 +94,7 @@ def open_blobs(settings: Settings) -> BlobStore | None:
 @asynccontextmanager
 async def open_worker_gateway(settings: Settings) -> AsyncIterator[WorkerGateway]:
     """Open a store that is ready for use, and a worker's door to it; or that of a server."""
-    if is_server(settings.store_url) or is_rest(settings.store_url):
+    if is_remote(settings.store_url):
         address = await _workers_door(settings)
         async with _remote_worker_gateway(settings, address) as remote:
             yield remote

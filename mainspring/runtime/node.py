@@ -25,8 +25,7 @@ from mainspring.ports.entropy import new_job_id, roll
 from mainspring.ports.store import Store
 from mainspring.runtime.assemble import (
     dice,
-    is_rest,
-    is_server,
+    is_remote,
     open_blobs,
     open_ready_store,
     open_worker_gateway,
@@ -36,7 +35,7 @@ from mainspring.runtime.loop import Ear, run_role
 from mainspring.runtime.setting_table import Settings
 from mainspring.runtime.settings import keep_days
 from mainspring.runtime.succession import Runs, Succession
-from mainspring.runtime.worker_process import CHILD_COMMAND, with_signals
+from mainspring.runtime.worker_process import CHILD_COMMAND, stopped_by_signals, with_signals
 from mainspring.scheduler.firing import TOPICS, Firing
 from mainspring.scheduler.rezoning import Rezoning
 from mainspring.worker.config import WorkerConfig
@@ -154,19 +153,12 @@ async def run_scheduler(
     settings: Settings, *, duties: Duties = ALL_DUTIES, moments: Moments = NO_MOMENTS
 ) -> None:
     """Run the duties without a worker until a signal stops them."""
-    if is_server(settings.store_url) or is_rest(settings.store_url):
+    if is_remote(settings.store_url):
         raise ConfigError(
             "store: a server has its own scheduler, and this one needs the store itself",
             hint="give the store's address; or leave it to the server, which fires schedules",
         )
-    stopping = asyncio.Event()
-
-    def ask_stop() -> None:
-        if not stopping.is_set():
-            stopping.set()
-            moments.on_stop()
-
-    with_signals(ask_stop)
+    stopping = stopped_by_signals(moments.on_stop)
     await do_duties(duties, settings, stopping, moments.on_start)
 
 
@@ -177,8 +169,7 @@ async def do_duties(
     on_start: Callable[[], None] = _nobody,
 ) -> None:
     """Do what is a node's duty, on a store of its own, so that no worker waits for it."""
-    is_remote = is_server(settings.store_url) or is_rest(settings.store_url)
-    if not any(duties) or is_remote:
+    if not any(duties) or is_remote(settings.store_url):
         # A server that stands before a store has these duties itself.
         return
     store = await open_ready_store(settings)

@@ -5,7 +5,7 @@ What ``mainspring server start`` is made of. Any number of them may stand before
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final, NamedTuple
 
@@ -30,7 +30,7 @@ from mainspring.runtime.loop import run_role
 from mainspring.runtime.node import ALL_DUTIES, Duties, do_duties
 from mainspring.runtime.serving import House, Tls, check_exposure, check_tls, open_http
 from mainspring.runtime.setting_table import Settings
-from mainspring.runtime.worker_process import with_signals
+from mainspring.runtime.worker_process import stopped_by_signals
 from mainspring.server.doorkeeper import Doorkeeper, OpenDoorkeeper
 from mainspring.server.events import Hub
 from mainspring.server.keyring import Keyring, OtherKeeper
@@ -215,25 +215,15 @@ async def run_server(
 ) -> None:
     """Serve until a signal ends it."""
     doors.check()
-    stopping = asyncio.Event()
-
-    def ask_stop() -> None:
-        if not stopping.is_set():
-            stopping.set()
-            on_stop()
-
-    with_signals(ask_stop)
+    stopping = stopped_by_signals(on_stop)
     store = await open_ready_store(settings)
     blobs = open_blobs(settings)
     desk = front_desk(store, settings)
     try:
         async with asyncio.TaskGroup() as group:
             group.create_task(do_duties(duties, settings, stopping))
-            serving: Awaitable[None] = Front(store, desk, doors, settings, blobs).serve(
-                stopping, on_open
-            )
             try:
-                await serving
+                await Front(store, desk, doors, settings, blobs).serve(stopping, on_open)
             finally:
                 stopping.set()
     except ExceptionGroup as several:

@@ -56,3 +56,16 @@ def with_signals(ask_stop: Callable[[], None]) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ask_stop)
+
+
+def stopped_by_signals(on_stop: Callable[[], None]) -> asyncio.Event:
+    """Return an event that the first SIGTERM or SIGINT sets, and tell of it once."""
+    stopping = asyncio.Event()
+
+    def ask_stop() -> None:
+        if not stopping.is_set():
+            stopping.set()
+            on_stop()
+
+    with_signals(ask_stop)
+    return stopping

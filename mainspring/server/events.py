@@ -14,7 +14,7 @@ Invariants
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple, Protocol
 
@@ -293,7 +293,3 @@ def _read_id(text: str) -> _Place:
         f"Last-Event-ID: {text[:80]!r} is no id of an event",
         hint="send back the last one unchanged",
     )
-
-
-#: Makes the stream of a watcher; handed to routes.
-Watch = Callable[[Interest, str | None], AsyncGenerator[bytes, None]]

@@ -33,8 +33,6 @@ class Request(NamedTuple):
     peer: str
     #: Names the request in answers and logs.
     id: str
-    #: ``https://host`` or a path's beginning, where links are to lead.
-    base: str = ""
 
 
 class House(Protocol):

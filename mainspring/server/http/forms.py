@@ -150,33 +150,17 @@ def submission(body: SubmissionBody, call: Call, key: str | None) -> Submission:
                 f"{member}: this is an option of schedules",
                 hint="give cron_expression as well, or leave it out",
             )
-    attempts = _attempts(body)
-    kind = _kind(body)
-    return Submission(
-        kind=kind,
-        payload=bytes(body.payload),
-        payload_is_checked=True,
-        tenant=call.tenant(_one("tenant", tenant=body.tenant, tenant_id=body.tenant_id)),
-        queue=body.queue,
-        priority=body.priority,
+    work = _work(body, call)
+    return msgspec.structs.replace(
+        work,
         delay_ms=_delay(body),
         due_at=_due(body),
-        max_attempts=attempts,
-        max_crashes=body.max_crashes,
-        backoff=_backoff(body),
-        timeout_ms=_timeout(body),
-        on_exhausted=body.on_exhausted,
-        effect_key=_one(
-            "effect_key",
-            effect_key=body.effect_key,
-            idempotency_key_template=body.idempotency_key_template,
-        ),
         key=_one("key", key=body.key, idempotency_key=_key(body, key)),
         unique_key=body.unique_key,
         unique_while=body.unique_while,
         on_duplicate=body.on_duplicate,
         kind_is_known=body.defaults is not None,
-        declared=None if body.defaults is None else _declared(kind, body.defaults),
+        declared=None if body.defaults is None else _declared(work.kind, body.defaults),
         id=None if body.id is None else job_named("id", body.id),
     )
 
@@ -197,15 +181,27 @@ def schedule_draft(body: SubmissionBody, cron: str, call: Call) -> ScheduleDraft
     misfire = _one(
         "misfire_policy", misfire_policy=body.misfire_policy, missed_window=body.missed_window
     )
-    # What is left decides how each fire's job is done.
-    work = Submission(
+    return ScheduleDraft(
+        name=name,
+        when=(cron,),
+        # What is left decides how each fire's job is done.
+        work=_work(body, call),
+        zone=body.timezone or "UTC",
+        policies={"overlap": overlap, "misfire": misfire},
+    )
+
+
+def _work(body: SubmissionBody, call: Call) -> Submission:
+    """Return what is to be done, and how often it is tried: of a job, or of each fire."""
+    attempts = _attempts(body)
+    return Submission(
         kind=_kind(body),
         payload=bytes(body.payload),
         payload_is_checked=True,
         tenant=call.tenant(_one("tenant", tenant=body.tenant, tenant_id=body.tenant_id)),
         queue=body.queue,
         priority=body.priority,
-        max_attempts=_attempts(body),
+        max_attempts=attempts,
         max_crashes=body.max_crashes,
         backoff=_backoff(body),
         timeout_ms=_timeout(body),
@@ -215,13 +211,6 @@ def schedule_draft(body: SubmissionBody, cron: str, call: Call) -> ScheduleDraft
             effect_key=body.effect_key,
             idempotency_key_template=body.idempotency_key_template,
         ),
-    )
-    return ScheduleDraft(
-        name=name,
-        when=(cron,),
-        work=work,
-        zone=body.timezone or "UTC",
-        policies={"overlap": overlap, "misfire": misfire},
     )
 
 

@@ -13,7 +13,6 @@ from typing import Any, Final
 import msgspec
 
 from mainspring import __version__
-from mainspring.domain.access import Right
 from mainspring.domain.errors import (
     ConnectionFailed,
     Forbidden,
@@ -269,8 +268,3 @@ def _given(schema: dict[str, Any]) -> dict[str, Any]:
     if not choices:
         return plain
     return plain | (choices[0] if len(choices) == 1 else {"anyOf": choices})
-
-
-def rights(table: Table) -> dict[str, Right | None]:
-    """Return the right of each operation, by method and path."""
-    return {f"{route.method} {route.path}": route.right for route in table.routes}
