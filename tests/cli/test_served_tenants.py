@@ -44,7 +44,9 @@ def served(
     mainspring: Commands,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Served:
-    server = start("server", "start", "--http", "127.0.0.1:0", "--grpc", "none")
+    # Whoever maintains starts a worker for deliveries, too, whose queue is listed sooner or later.
+    words = ("--http", "127.0.0.1:0", "--grpc", "none", "--no-maintenance")
+    server = start("server", "start", *words)
     # stdout and stderr come as they like; these are the last lines of each.
     for _ in range(2):
         server.wait_for(r"store: sqlite|export MAINSPRING_KEY")
